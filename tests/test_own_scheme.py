@@ -219,7 +219,7 @@ def test_a_side_that_lacks_a_function_says_which(package: Any) -> None:
     lame = fc.register(package("lame", change=("def derivative(", "def derivate(")))
     with pytest.raises(fc.InputError, match=r"lame/fluid.py has no derivative; write def derivative\(parameters, stat"):
         fc.simulate(fc.incast(2, rate="10Gbps", scheme=lame.AIMD()), "1ms")
-    odd = fc.register(package("odd", change=("def begin(core: Any, me: Any)", "def begin(core: Any, mine: Any)")))
+    odd = fc.register(package("odd", change=("def begin(core: Any, state: Any)", "def begin(core: Any, mine: Any)")))
     with pytest.raises(fc.InputError, match=r"odd/packet\.py: begin takes 'mine', which there is not; it may name sim"):
         fc.simulate(fc.incast(2, rate="10Gbps", scheme=odd.AIMD()), "1ms", engine="packet")
 

@@ -122,7 +122,7 @@ def _names(module: Any, shown: bool) -> str | None:
         if not isinstance(text, tuple) or len(text) != 2:
             return f"OBSERVABLES[{name!r}] is {repr(text)[:40]}; write its unit and meaning: {CONSTANTS['OBSERVABLES']}"
     if observables and not shown:
-        return "OBSERVABLES has names, but nothing writes them; write @kernel def observe(flow, me, f, samples, row)"
+        return "OBSERVABLES has names, but nothing writes them; write @kernel def observe(flow, state, f, samples, row)"
     return None
 
 

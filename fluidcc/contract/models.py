@@ -38,9 +38,9 @@ HYBRID_RULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 FLOW_LEVEL_RULES: Mapping[str, tuple[str, ...]] = MappingProxyType({"on_step": ("dt",)})
 RULES = {"packet": PACKET_RULES, "hybrid": HYBRID_RULES, "flow_level": FLOW_LEVEL_RULES}
 COMMON = {
-    "packet": ("sim", "core", "ports", "uniforms", "flow", "me", "f"),
-    "hybrid": ("flow", "me", "f", "now"),
-    "flow_level": ("flow", "me", "f", "now"),
+    "packet": ("sim", "core", "ports", "uniforms", "flow", "state", "f"),
+    "hybrid": ("flow", "state", "f", "now"),
+    "flow_level": ("flow", "state", "f", "now"),
 }
 
 
@@ -72,7 +72,7 @@ class Packet:
 
     STATE: Any
     OBSERVABLES: Observables
-    fill: Callable[..., None]
+    init_state: Callable[..., None]
     BASE: str | None = None
     ONLY: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     shown: Callable[[Any], int] | None = None
@@ -89,7 +89,7 @@ class Hybrid:
 
     STATE: Any
     OBSERVABLES: Observables
-    fill: Callable[..., None]
+    init_state: Callable[..., None]
     ONLY: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     PACED_BY: tuple[str, ...] = ()
     rules: Mapping[str, Callable[..., Any]] = dataclasses.field(default_factory=dict)
@@ -100,7 +100,7 @@ class FlowLevel:
     """A flow-level side; see `fluidcc.contract.protocol.FlowLevelSide`. ``rules`` are those that it has."""
 
     STATE: Any
-    fill: Callable[..., None]
+    init_state: Callable[..., None]
     NEEDS: frozenset[str] = frozenset()
     ONLY: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     rules: Mapping[str, Callable[..., Any]] = dataclasses.field(default_factory=dict)

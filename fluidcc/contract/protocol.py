@@ -182,7 +182,7 @@ class PacketSide(Protocol[P_contra]):
     """A sender in the packet engine: a record of its state, and rules that are called as things happen.
 
     Rules are decorated with ``kernel`` or ``inlined`` of `fluidcc.engines.common.jit`, and each takes what it names:
-    ``sim``, ``core``, ``ports``, ``uniforms``, ``flow``, ``me`` (its row of ``STATE``), ``f`` (the flow's number), and
+    ``sim``, ``core``, ``ports``, ``uniforms``, ``flow``, ``state`` (its row of ``STATE``), ``f`` (its number) and
 
     - ``begin``: the flow starts;
     - ``on_ack(ack)``: an ACK reaches the sender;
@@ -211,7 +211,7 @@ class PacketSide(Protocol[P_contra]):
         """Observables that a trace shows in addition to queue and rate."""
         ...
 
-    def fill(self, parameters: P_contra, flow: Any, me: Any, /) -> None:
+    def init_state(self, parameters: P_contra, flow: Any, state: Any, /) -> None:
         """Copy bound parameters into a flow's zeroed record; times in the unit that the rules use."""
         ...
 
@@ -230,8 +230,8 @@ class Shown(PacketSide[P_contra], Protocol):
 class HybridSide(Protocol[P_contra]):
     """A sender between fluid queues: a record of its state, and rules that are called as things happen.
 
-    Rules are decorated with ``kernel`` of `fluidcc.engines.common.jit`, and each takes what it names: ``flow``, ``me``
-    (its row of ``STATE``), ``f`` (the flow's number), ``now`` [s], and
+    Rules are decorated with ``kernel`` of `fluidcc.engines.common.jit`, and each takes what it names: ``flow``,
+    ``state`` (its row of ``STATE``), ``f`` (the flow's number), ``now`` [s], and
 
     - ``begin``: the flow starts, at ``flow.rate``;
     - ``on_cnp``: a CNP reaches the sender;
@@ -240,9 +240,9 @@ class HybridSide(Protocol[P_contra]):
     - ``observe(samples, row)``: write the ``OBSERVABLES``, in their order, to ``samples[row, f, 2]`` and on.
 
     They set ``flow.rate`` [bytes/s], and ``flow.timer`` and ``flow.counter``, which are infinite at first and must come
-    to lie ahead. ``fill`` sets ``flow.cnp_interval`` [s] if the receiver is to send CNPs. A rule that is left out does
-    nothing; ``ONLY`` is that of a fluid side, and ``PACED_BY`` names the parameters, times or bytes, after which again
-    and again something happens: from them follows how many events a run takes.
+    to lie ahead. ``init_state`` sets ``flow.cnp_interval`` [s] if the receiver is to send CNPs. A rule that is left out
+    does nothing; ``ONLY`` is that of a fluid side, and ``PACED_BY`` names the parameters, times or bytes, after which
+    again and again something happens: from them follows how many events a run takes.
     """
 
     @property
@@ -255,7 +255,7 @@ class HybridSide(Protocol[P_contra]):
         """Observables that a trace shows in addition to queue and rate."""
         ...
 
-    def fill(self, parameters: P_contra, flow: Any, me: Any, /) -> None:
+    def init_state(self, parameters: P_contra, flow: Any, state: Any, /) -> None:
         """Copy bound parameters into a flow's zeroed record; times in seconds."""
         ...
 
@@ -268,12 +268,12 @@ class FlowLevelSide(Protocol[P_contra]):
 
     A scheme without one runs there on its hybrid side, if it has one, or on its fluid side, which takes longer. The
     rule, decorated with ``kernel`` of `fluidcc.engines.common.jit`, takes what it names of ``flow`` (a record of
-    `fluidcc.engines.flow_level.memory`), ``me`` (its row of ``STATE``), ``f`` (the slot's number), ``now`` and ``dt``
-    [s]:
+    `fluidcc.engines.flow_level.memory`), ``state`` (its row of ``STATE``), ``f`` (the slot's number), ``now`` and
+    ``dt`` [s]:
 
     - ``on_step``: a step has ended; it sets ``flow.rate`` [bytes/s] and ``flow.window`` [bytes].
 
-    ``fill`` sets the first window, too. ``NEEDS`` names what the rule uses in addition to marks and bytes:
+    ``init_state`` sets the first window, too. ``NEEDS`` names what the rule uses in addition to marks and bytes:
     ``"telemetry"`` (the path's ports, in ``flow``'s arrays) or ``"delay"`` (``flow.rtt``); ``ONLY`` is that of a fluid
     side.
     """
@@ -283,7 +283,7 @@ class FlowLevelSide(Protocol[P_contra]):
         """Aligned record of a flow's parameters and state; no field is named like an attribute of NumPy scalars."""
         ...
 
-    def fill(self, parameters: P_contra, flow: Any, me: Any, /) -> None:
+    def init_state(self, parameters: P_contra, flow: Any, state: Any, /) -> None:
         """Copy bound parameters and the first state into a flow's zeroed record; times in seconds."""
         ...
 

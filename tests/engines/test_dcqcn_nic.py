@@ -34,7 +34,7 @@ class Packets:
         self.flow = packet_layout.records(packet_layout.FLOW, 1)[0]
         self.me = np.zeros(1, packet.STATE).view(np.recarray)[0]
         self.flow.line_rate, self.flow.rate = LINE, rate
-        packet.fill(parameters, self.flow, self.me)
+        packet.init_state(parameters, self.flow, self.me)
         core = packet_layout.records(packet_layout.CORE, 1)
         self.sim = SimpleNamespace(core=core, calendar=new_calendar(core[0], 64, 0.0))
         self._call("begin")
@@ -81,7 +81,7 @@ class Hybrid:
         self.me = np.zeros(1, hybrid.STATE).view(np.recarray)[0]
         self.flow.line_rate, self.flow.rate, self.now = LINE, rate, 0.0
         self.flow.timer = self.flow.counter = math.inf
-        hybrid.fill(parameters, self.flow, self.me)
+        hybrid.init_state(parameters, self.flow, self.me)
         plain(hybrid.begin)(self.flow, self.me, 0.0)
 
     def until(self, time: float) -> None:

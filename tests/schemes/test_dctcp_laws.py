@@ -56,7 +56,7 @@ def by_packets(p: Any, s: fluid.State, now: Progress, marks: float) -> fluid.Sta
         acked_wire=now.acked, payload=PAYLOAD, overhead=now.wire_packet - PAYLOAD,
     )  # fmt: skip
     me, covers = record(packet), now.newly / now.wire_packet
-    RULE.fill(p, flow, me)
+    RULE.init_state(p, flow, me)
     RULE.begin(core, flow, me)
     me.W, me.alpha, me.window_end, me.cut_end = s.window, s.alpha, s.window_end * per, s.cut_end * per
     me.answered, me.marked = s.answered / now.wire_packet, s.marked / now.wire_packet

@@ -105,7 +105,7 @@ def by_packets(p: Any, s: fluid.State, now: Progress, observed: fluid.Feedback) 
     ack = SimpleNamespace(end=now.acked * per, covers=now.newly / now.wire_packet, deepest=observed.queue or 0.0)
     hops = round(sum(now.own))
     me = record(packet, U_link=[0.0] * 8, Wc_link=[0.0] * 8, W_link=[0.0] * 8, stage_link=[0] * 8)
-    RULE.fill(p, flow, me)
+    RULE.init_state(p, flow, me)
     RULE.begin(core, flow, me)
     fill(p, s.tokens, me, per)
     me.hops, me.U, me.stage, me.W, me.R = hops, s.utilisation[0], s.stage[0], s.window, s.rate
@@ -171,7 +171,7 @@ def test_per_ack_is_what_as_many_acks_do_to_packets(U: float, max_stage: int) ->
             )
             flow = SimpleNamespace(rate=LINE, line_rate=LINE, last_size=0, sent=5, payload=PAYLOAD, overhead=0)
             me = record(packet, U_link=[0.0] * 8, Wc_link=[0.0] * 8, W_link=[0.0] * 8, stage_link=[0] * 8)
-            RULE.fill(p, flow, me)
+            RULE.init_state(p, flow, me)
             RULE.begin(SimpleNamespace(payload_window=1), flow, me)
             me.Wc, me.U, me.stage, me.hops = 2e5, U, stage, 1
             for _ in range(max_stage + 1):
@@ -271,7 +271,7 @@ def measured(p: Any, seen: Telemetry, share: float) -> tuple[list[float], float]
     """u of each link alone by lines 1 to 7, and the deepest queue that the packets' Variable AI looks at."""
     rule, found = plain(packet), []
     me = record(packet, U_link=[1.0] * 8, L=np.zeros((8, COLUMNS)))
-    rule.fill(p, SimpleNamespace(), me)
+    rule.init_state(p, SimpleNamespace(), me)
     me.share = share
     ack = SimpleNamespace(telemetry=np.zeros((8, COLUMNS), object), hops=1)
     deepest = 0.0

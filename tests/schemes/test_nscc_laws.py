@@ -80,7 +80,7 @@ def by_packets(p: Any, s: fluid.State, now: Progress, marks: float) -> fluid.Sta
     core = SimpleNamespace(now=NOW, payload_window=now.packet == PAYLOAD, recovery=0)
     flow = SimpleNamespace(sent=now.sent * per, acked=now.acked * per, sent_wire=now.sent, acked_wire=now.acked)
     me, first = record(packet), s.qa_left < 0
-    RULE.fill(p, flow, me)
+    RULE.init_state(p, flow, me)
     me.adjust_bytes = 0.0
     me.W, me.base_rtt, me.average, me.clear, me.fast_mode = s.window, s.base_rtt, s.average, s.clear, s.fast
     me.sampled = 0 if first else before(0.0)

@@ -81,7 +81,7 @@ def by_packets(p: Any, s: fluid.State, now: Progress) -> fluid.State:
     )  # fmt: skip
     ack = SimpleNamespace(sent=10**9, end=now.acked * per, covers=covers)
     me, m = record(packet), s.mechanisms
-    RULE.fill(p, flow, me)
+    RULE.init_state(p, flow, me)
     RULE.begin(core, flow, me)
     me.W = s.window / now.packet
     me.decreased = ack.sent - (now.acked - s.cut_end) / now.wire_packet + 1.0  # what was sent just after a cut cuts

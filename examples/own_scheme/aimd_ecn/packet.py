@@ -22,23 +22,23 @@ STATE = np.dtype(
 )
 
 
-def fill(parameters: AIMD, flow: Any, me: Any) -> None:
+def init_state(parameters: AIMD, flow: Any, state: Any) -> None:
     """Copy what is bound into the flow's record."""
     p = parameters
-    me.slope, me.beta, me.min_rate = p.rate_ai / p.base_rtt, p.beta, min(p.min_rate, flow.line_rate)
+    state.slope, state.beta, state.min_rate = p.rate_ai / p.base_rtt, p.beta, min(p.min_rate, flow.line_rate)
 
 
 @kernel
-def begin(core: Any, me: Any) -> None:
+def begin(core: Any, state: Any) -> None:
     """A flow starts, at its initial rate."""
-    me.last = core.now
+    state.last = core.now
 
 
 @inlined
-def on_ack(core: Any, flow: Any, me: Any, ack: Any) -> None:
+def on_ack(core: Any, flow: Any, state: Any, ack: Any) -> None:
     """An ACK; it may answer several packets."""
-    rate = flow.rate + me.slope * (core.now - me.last) * 1e-12
-    me.last = core.now
-    rate *= (1.0 - me.beta) ** ack.marks
-    flow.rate = min(max(rate, me.min_rate), flow.line_rate)
+    rate = flow.rate + state.slope * (core.now - state.last) * 1e-12
+    state.last = core.now
+    rate *= (1.0 - state.beta) ** ack.marks
+    flow.rate = min(max(rate, state.min_rate), flow.line_rate)
     repace(core, flow)

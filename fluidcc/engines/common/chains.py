@@ -103,9 +103,9 @@ def _text(
             "    flow = sim.flows[f]",
         ]
         for i, (name, function) in enumerate(rules[rule].items()):
-            me = f"sim.senders.{field(name)}[flow.row]"
+            state = f"sim.senders.{field(name)}[flow.row]"
             taken = inspect.signature(getattr(function, "py_func", function)).parameters
-            arguments = ", ".join({"me": me, **given}.get(argument, argument) for argument in taken)
+            arguments = ", ".join({"state": state, **given}.get(argument, argument) for argument in taken)
             call = f"{field(name)}_{rule}({arguments})"
             lines += [f"    {'elif' if i else 'if'} flow.scheme == {number[name]}:  # {name}"]
             lines += [f"        {'return ' if chain.nothing else ''}{call}"]

@@ -130,7 +130,7 @@ def senders_of(scenario: Scenario, paths_first: np.ndarray, net: memory.Net, slo
         row.packet = scenario.wire_packet_of(flow)
         row.counted = row.packet if scenario.window_unit == "wire" else scenario.packet_size
         row.timer = row.counter = NEVER
-        side.fill(bind(flow), row, state[k])
+        side.init_state(bind(flow), row, state[k])
         if row.nic_cnp_interval > 0:
             raise InputError("nic_cnp_interval: receivers of the flow-level engine send on their own; write 0")
     needs = np.zeros(3, np.int8)

@@ -208,7 +208,7 @@ def _flows(scenario: Scenario, topology: Topology, members: list[int], flows: An
             row = flows[f]
             row.scheme = dispatch.NUMBER[name]
             _way(scenario, topology, flow, f, row)
-            dispatch.SIDES[name].fill(bound[m], row, table[row_of[f]])
+            dispatch.SIDES[name].init_state(bound[m], row, table[row_of[f]])
         else:
             table[row_of[f]] = table[row_of[same]]
     first, lengths = flows["first"].copy(), flows["hops"].copy()

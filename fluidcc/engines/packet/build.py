@@ -272,7 +272,7 @@ def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int])
         give_room(scenario, flow, row)
         _own(row, flow)
         state = layout.records(sim.senders[row.scheme].dtype, 1)
-        dispatch.SIDES[flow.scheme.name].fill(bind(flow), row, state[0])
+        dispatch.SIDES[flow.scheme.name].init_state(bind(flow), row, state[0])
         states.append(state)
     classes = np.array(members)
     kind = np.array(kind_of)[classes]

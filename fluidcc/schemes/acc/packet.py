@@ -82,172 +82,174 @@ OBSERVABLES = {
 }
 
 
-def fill(parameters: ACC, flow: Any, me: Any) -> None:
+def init_state(parameters: ACC, flow: Any, state: Any) -> None:
     """Write a flow's parameters; packets go round their path, whatever the feedback delay of the fluid."""
     p = parameters
     check_period(p.period, p.empty_rtt)
-    me.period = round(p.period * PS)
-    me.ri_low, me.ri_high = p.ri_low, p.ri_high
-    me.low_periods, me.p_thresh = round(p.low_periods), round(p.p_thresh)
-    me.fraction, me.min_rate = p.mark_fraction, min(p.min_rate, flow.line_rate)
-    me.counts, me.halts, me.hold = p.ack_rate == "count", p.halt, p.some_marks == "hold"
-    me.extension = {"never": _NEVER, "at-once": _AT_ONCE, "printed": _PRINTED, "inflight": _INFLIGHT}[p.extension]
+    state.period = round(p.period * PS)
+    state.ri_low, state.ri_high = p.ri_low, p.ri_high
+    state.low_periods, state.p_thresh = round(p.low_periods), round(p.p_thresh)
+    state.fraction, state.min_rate = p.mark_fraction, min(p.min_rate, flow.line_rate)
+    state.counts, state.halts, state.hold = p.ack_rate == "count", p.halt, p.some_marks == "hold"
+    state.extension = {"never": _NEVER, "at-once": _AT_ONCE, "printed": _PRINTED, "inflight": _INFLIGHT}[p.extension]
 
 
 @kernel
-def begin(flow: Any, me: Any) -> None:
+def begin(flow: Any, state: Any) -> None:
     """Raise the initial rate to the minimum rate; nothing is acknowledged yet, so nothing is decided."""
-    flow.rate = max(flow.rate, me.min_rate)
+    flow.rate = max(flow.rate, state.min_rate)
 
 
 @inlined
-def on_ack(sim: Any, f: Any, flow: Any, me: Any, ack: Any) -> None:
+def on_ack(sim: Any, f: Any, flow: Any, state: Any, ack: Any) -> None:
     """Count an ACK, or start the clock with it."""
     core = sim.core[0]
-    if not me.running:
-        me.running = 1
-        schedule(core, sim.calendar, core.now + me.period, TIMER, f * _TIMERS)
-        start_clock(core, flow, me)
+    if not state.running:
+        state.running = 1
+        schedule(core, sim.calendar, core.now + state.period, TIMER, f * _TIMERS)
+        start_clock(core, flow, state)
         return
-    if me.halted and flow.acked_wire > me.nxt_start:
-        me.halted = 0
-        me.owed = 0
-        me.nxt_1 = me.una_0 = me.nxt_start
-        start_clock(core, flow, me)
+    if state.halted and flow.acked_wire > state.nxt_start:
+        state.halted = 0
+        state.owed = 0
+        state.nxt_1 = state.una_0 = state.nxt_start
+        start_clock(core, flow, state)
         return
-    if me.packets == 0:
-        me.before = me.last
-    me.packets += ack.covers
-    me.ce += ack.marks
-    me.ue += ack.undetermined
-    me.acked += flow.acked_wire - me.una
-    me.una = flow.acked_wire
-    me.last = core.now
+    if state.packets == 0:
+        state.before = state.last
+    state.packets += ack.covers
+    state.ce += ack.marks
+    state.ue += ack.undetermined
+    state.acked += flow.acked_wire - state.una
+    state.una = flow.acked_wire
+    state.last = core.now
 
 
 @kernel
-def start_clock(core: Any, flow: Any, me: Any) -> None:
+def start_clock(core: Any, flow: Any, state: Any) -> None:
     """A period begins with an ACK; what was sent before it is T_{i-1}."""
-    me.due = core.now + me.period
-    me.nxt_0, me.nxt_1 = me.nxt_1, flow.sent_wire
-    me.una = flow.acked_wire
-    me.last = me.before = core.now
-    clear(me)
+    state.due = core.now + state.period
+    state.nxt_0, state.nxt_1 = state.nxt_1, flow.sent_wire
+    state.una = flow.acked_wire
+    state.last = state.before = core.now
+    clear(state)
 
 
 @kernel
-def clear(me: Any) -> None:
+def clear(state: Any) -> None:
     """Reset the counts of ACKs for a new period."""
-    me.packets = me.ce = me.ue = me.acked = 0
+    state.packets = state.ce = state.ue = state.acked = 0
 
 
 @kernel
-def on_timer(sim: Any, f: Any, flow: Any, me: Any, which: Any) -> None:
+def on_timer(sim: Any, f: Any, flow: Any, state: Any, which: Any) -> None:
     """End of a period, unless the clock was restarted in it."""
     core = sim.core[0]
-    if core.now >= me.due:
-        me.due = core.now + me.period
-        if me.halted:
-            if me.acked > 0 and congested(me):
-                extend(core, flow, me)
-            clear(me)
-        elif me.acked > 0 and (me.counts or 2 * (me.last - me.before) >= me.period):
-            decide(core, flow, me)
-            me.nxt_0, me.nxt_1, me.una_0 = me.nxt_1, flow.sent_wire, me.una
-            clear(me)
+    if core.now >= state.due:
+        state.due = core.now + state.period
+        if state.halted:
+            if state.acked > 0 and congested(state):
+                extend(core, flow, state)
+            clear(state)
+        elif state.acked > 0 and (state.counts or 2 * (state.last - state.before) >= state.period):
+            decide(core, flow, state)
+            state.nxt_0, state.nxt_1, state.una_0 = state.nxt_1, flow.sent_wire, state.una
+            clear(state)
         else:  # dS accumulates
-            if flow.sent_wire == flow.acked_wire and me.packets == 0:
-                uncongested(core, flow, me)
-            me.nxt_1 = flow.sent_wire
-    schedule(core, sim.calendar, me.due, TIMER, f * _TIMERS)
+            if flow.sent_wire == flow.acked_wire and state.packets == 0:
+                uncongested(core, flow, state)
+            state.nxt_1 = flow.sent_wire
+    schedule(core, sim.calendar, state.due, TIMER, f * _TIMERS)
 
 
 @kernel
-def congested(me: Any) -> Any:
+def congested(state: Any) -> Any:
     """Check whether the period's ACKs carry CE steadily: more than the fraction of them, or all."""
-    return me.ce > me.fraction * me.packets * (1 + 1e-12) or me.ce == me.packets  # exactly at the fraction is not above
+    return (
+        state.ce > state.fraction * state.packets * (1 + 1e-12) or state.ce == state.packets
+    )  # exactly at the fraction is not above
 
 
 @kernel
-def decide(core: Any, flow: Any, me: Any) -> None:
+def decide(core: Any, flow: Any, state: Any) -> None:
     """Fig. 5: what a period's ACKs say."""
-    if congested(me):
-        throttle(core, flow, me)
-    elif me.ce > 0 and me.hold:
-        me.n_u = me.n_v = 0
-    elif me.ce == 0 and me.ue > 0:
-        me.n_u = 0
-        me.n_v += 1
-        if me.n_v > me.p_thresh:  # lines 23 and 24
-            flow.rate = max(flow.rate / 2, me.min_rate)
+    if congested(state):
+        throttle(core, flow, state)
+    elif state.ce > 0 and state.hold:
+        state.n_u = state.n_v = 0
+    elif state.ce == 0 and state.ue > 0:
+        state.n_u = 0
+        state.n_v += 1
+        if state.n_v > state.p_thresh:  # lines 23 and 24
+            flow.rate = max(flow.rate / 2, state.min_rate)
             repace(core, flow)
     else:
-        uncongested(core, flow, me)
+        uncongested(core, flow, state)
 
 
 @kernel
-def uncongested(core: Any, flow: Any, me: Any) -> None:
+def uncongested(core: Any, flow: Any, state: Any) -> None:
     """Lines 13 to 21."""
-    increment = me.ri_low if me.n_u < me.low_periods else me.ri_high
+    increment = state.ri_low if state.n_u < state.low_periods else state.ri_high
     flow.rate = min(flow.rate + (flow.line_rate - flow.rate) / flow.line_rate * increment, flow.line_rate)
-    me.n_u += 1
-    me.n_v = 0
+    state.n_u += 1
+    state.n_v = 0
     repace(core, flow)
 
 
 @kernel
-def throttle(core: Any, flow: Any, me: Any) -> None:
+def throttle(core: Any, flow: Any, state: Any) -> None:
     """Lines 3 to 9, and SourceHalt: match the ACKs' rate, after what is beyond it has drained."""
-    R = arrival_rate(me)
-    me.ack_rate = R
-    beyond = max((flow.sent_wire - me.nxt_1) * (1.0 - R / flow.rate), 0.0)  # line 7
-    excess = (me.nxt_1 - me.nxt_0) - (me.una - me.una_0)  # dS - dA
-    flow.rate = max(min(R, flow.line_rate), me.min_rate)
-    me.n_u = me.n_v = 0
+    R = arrival_rate(state)
+    state.ack_rate = R
+    beyond = max((flow.sent_wire - state.nxt_1) * (1.0 - R / flow.rate), 0.0)  # line 7
+    excess = (state.nxt_1 - state.nxt_0) - (state.una - state.una_0)  # dS - dA
+    flow.rate = max(min(R, flow.line_rate), state.min_rate)
+    state.n_u = state.n_v = 0
     repace(core, flow)
-    if not me.halts or excess <= 0:
+    if not state.halts or excess <= 0:
         return
     halt, extension = int(excess / R * PS), int(beyond / R * PS)
-    me.halted = 1
-    me.nxt_start = flow.sent_wire
-    me.halt_time = halt + (extension if me.extension != _NEVER else 0)
-    me.owed = extension if me.extension == _PRINTED else 0
-    flow.next = max(flow.next, core.now) + me.halt_time - me.owed  # (1)
-    me.until = flow.next
+    state.halted = 1
+    state.nxt_start = flow.sent_wire
+    state.halt_time = halt + (extension if state.extension != _NEVER else 0)
+    state.owed = extension if state.extension == _PRINTED else 0
+    flow.next = max(flow.next, core.now) + state.halt_time - state.owed  # (1)
+    state.until = flow.next
 
 
 @kernel
-def extend(core: Any, flow: Any, me: Any) -> None:
+def extend(core: Any, flow: Any, state: Any) -> None:
     """Lines 6 to 10: the halt continues."""
-    if me.owed > 0:
-        flow.next += me.owed
-        me.until = flow.next
-        me.owed = 0
-    elif me.extension == _INFLIGHT and me.last > me.before:
-        R = arrival_rate(me)
-        backlog = flow.sent_wire - flow.acked_wire - R * me.period * 1e-12
+    if state.owed > 0:
+        flow.next += state.owed
+        state.until = flow.next
+        state.owed = 0
+    elif state.extension == _INFLIGHT and state.last > state.before:
+        R = arrival_rate(state)
+        backlog = flow.sent_wire - flow.acked_wire - R * state.period * 1e-12
         halt = int(backlog / R * PS)
         if core.now + halt > flow.next:
-            me.ack_rate = R
-            flow.rate = max(min(R, flow.line_rate), me.min_rate)
-            me.halt_time += core.now + halt - max(me.until, core.now)
-            me.until = flow.next = core.now + halt
-            me.nxt_start = flow.sent_wire
+            state.ack_rate = R
+            flow.rate = max(min(R, flow.line_rate), state.min_rate)
+            state.halt_time += core.now + halt - max(state.until, core.now)
+            state.until = flow.next = core.now + halt
+            state.nxt_start = flow.sent_wire
 
 
 @kernel
-def arrival_rate(me: Any) -> Any:
+def arrival_rate(state: Any) -> Any:
     """R of the period's ACKs [bytes/s]."""
-    spacing = me.last - me.before
-    if me.counts and (me.packets > 1 or spacing < me.period):
-        spacing = me.period
-    return me.acked / (spacing * 1e-12)
+    spacing = state.last - state.before
+    if state.counts and (state.packets > 1 or spacing < state.period):
+        spacing = state.period
+    return state.acked / (spacing * 1e-12)
 
 
 @kernel
-def observe(core: Any, flow: Any, me: Any, samples: Any, row: Any, f: Any) -> None:
+def observe(core: Any, flow: Any, state: Any, samples: Any, row: Any, f: Any) -> None:
     """Write a flow's sample in the order of `OBSERVABLES`."""
-    samples[row, f, 3] = me.halt_time * 1e-12
-    samples[row, f, 4] = me.ack_rate
-    samples[row, f, 5] = me.halted and core.now < me.until
+    samples[row, f, 3] = state.halt_time * 1e-12
+    samples[row, f, 4] = state.ack_rate
+    samples[row, f, 5] = state.halted and core.now < state.until
     samples[row, f, 6] = flow.sent_wire - flow.acked_wire

@@ -61,143 +61,143 @@ STATE = np.dtype(
 OBSERVABLES = {"target_rate": ("bytes/s", "target rate R_T"), "alpha": ("1", "rate reduction factor alpha")}
 
 
-def fill(parameters: DCQCN, flow: Any, me: Any) -> None:
+def init_state(parameters: DCQCN, flow: Any, state: Any) -> None:
     """Write a flow's parameters and first state."""
     p = parameters
     most = flow.line_rate if p.max_rate is None else p.max_rate
-    me.g, me.rate_ai, me.rate_hai, me.byte_counter = p.g, p.rate_ai, p.rate_hai, p.byte_counter
-    me.timer, me.alpha_timer = p.timer, p.alpha_timer
-    me.steps, me.hyper = round(p.fast_recovery_steps), p.hyper_increase
-    me.decrease_gain, me.max_decrease, me.min_rate = p.decrease_gain, p.max_decrease, p.min_rate
-    me.most_rate, me.first_rate = min(flow.line_rate, most), p.rate_on_first_cnp
-    me.clamps, me.time_counts = p.clamp_tgt_rate, p.clamp_tgt_rate_after_time_inc
-    me.last_counts = p.clamp_looks_at == "last-increase"
-    me.cut_period, me.cut_at = p.rate_decrease_interval, math.inf
-    me.alpha, me.slotted = p.initial_alpha, p.alpha_update == "slotted"
+    state.g, state.rate_ai, state.rate_hai, state.byte_counter = p.g, p.rate_ai, p.rate_hai, p.byte_counter
+    state.timer, state.alpha_timer = p.timer, p.alpha_timer
+    state.steps, state.hyper = round(p.fast_recovery_steps), p.hyper_increase
+    state.decrease_gain, state.max_decrease, state.min_rate = p.decrease_gain, p.max_decrease, p.min_rate
+    state.most_rate, state.first_rate = min(flow.line_rate, most), p.rate_on_first_cnp
+    state.clamps, state.time_counts = p.clamp_tgt_rate, p.clamp_tgt_rate_after_time_inc
+    state.last_counts = p.clamp_looks_at == "last-increase"
+    state.cut_period, state.cut_at = p.rate_decrease_interval, math.inf
+    state.alpha, state.slotted = p.initial_alpha, p.alpha_update == "slotted"
     flow.cnp_interval, flow.nic_cnp_interval = p.cnp_interval, p.nic_cnp_interval
 
 
 @kernel
-def begin(flow: Any, me: Any, now: Any) -> None:
+def begin(flow: Any, state: Any, now: Any) -> None:
     """R_C = R_T = the rate at start."""
-    flow.rate = min(flow.rate, me.most_rate)
-    me.target = flow.rate
-    me.alpha_at = now
-    begin_anew(flow, me, now)
+    flow.rate = min(flow.rate, state.most_rate)
+    state.target = flow.rate
+    state.alpha_at = now
+    begin_anew(flow, state, now)
 
 
 @kernel
-def begin_anew(flow: Any, me: Any, now: Any) -> None:
+def begin_anew(flow: Any, state: Any, now: Any) -> None:
     """Restart the increases of Fig. 7."""
-    me.by_timer = me.by_bytes = me.last_by_bytes = 0
-    flow.timer = me.increase_at = now + me.timer
-    flow.counter = flow.sent + me.byte_counter
+    state.by_timer = state.by_bytes = state.last_by_bytes = 0
+    flow.timer = state.increase_at = now + state.timer
+    flow.counter = flow.sent + state.byte_counter
 
 
 @kernel
-def on_cnp(flow: Any, me: Any, now: Any) -> None:
+def on_cnp(flow: Any, state: Any, now: Any) -> None:
     """A CNP: it cuts, or makes a cut due when the period is over."""
-    if me.cut_at <= now + _TIE:
-        cut(flow, me, now)
-    if me.notified == 0 and me.first_rate > 0.0:
-        me.target = flow.rate = max(min(flow.rate, me.first_rate), me.min_rate)
-        me.free_at = now + me.cut_period
-        begin_anew(flow, me, now)
-    elif me.free_at > now + _TIE:
-        me.cut_at = me.free_at
-        flow.timer = min(me.cut_at, me.increase_at)
+    if state.cut_at <= now + _TIE:
+        cut(flow, state, now)
+    if state.notified == 0 and state.first_rate > 0.0:
+        state.target = flow.rate = max(min(flow.rate, state.first_rate), state.min_rate)
+        state.free_at = now + state.cut_period
+        begin_anew(flow, state, now)
+    elif state.free_at > now + _TIE:
+        state.cut_at = state.free_at
+        flow.timer = min(state.cut_at, state.increase_at)
     else:
-        cut(flow, me, now)
-    if not me.slotted:
-        me.alpha = (1.0 - me.g) * decayed(me, now) + me.g
-        me.alpha_at = now
-    elif me.notified == 0:  # alpha is its first value, and the slots begin
-        me.alpha_at = now
+        cut(flow, state, now)
+    if not state.slotted:
+        state.alpha = (1.0 - state.g) * decayed(state, now) + state.g
+        state.alpha_at = now
+    elif state.notified == 0:  # alpha is its first value, and the slots begin
+        state.alpha_at = now
     else:
-        turn(me, now)
-    me.notified = 1
+        turn(state, now)
+    state.notified = 1
 
 
 @kernel
-def cut(flow: Any, me: Any, now: Any) -> None:
+def cut(flow: Any, state: Any, now: Any) -> None:
     """CutRate of Fig. 7, eq. (1)."""
-    if me.clamps or lowers(me):
-        me.target = flow.rate
-    share = min(me.decrease_gain * decayed(me, now), me.max_decrease)
-    flow.rate = max(flow.rate * (1.0 - share), me.min_rate)
-    me.cut_at, me.free_at = math.inf, now + me.cut_period
-    begin_anew(flow, me, now)
+    if state.clamps or lowers(state):
+        state.target = flow.rate
+    share = min(state.decrease_gain * decayed(state, now), state.max_decrease)
+    flow.rate = max(flow.rate * (1.0 - share), state.min_rate)
+    state.cut_at, state.free_at = math.inf, now + state.cut_period
+    begin_anew(flow, state, now)
 
 
 @kernel
-def lowers(me: Any) -> Any:
+def lowers(state: Any) -> Any:
     """Check whether an increase came since the last cut that makes this one lower the target."""
-    if me.time_counts:
-        return me.by_timer + me.by_bytes > 0
-    return me.last_by_bytes > 0 if me.last_counts else me.by_bytes > 0
+    if state.time_counts:
+        return state.by_timer + state.by_bytes > 0
+    return state.last_by_bytes > 0 if state.last_counts else state.by_bytes > 0
 
 
 @kernel
-def decayed(me: Any, now: Any) -> Any:
+def decayed(state: Any, now: Any) -> Any:
     """Alpha now: eq. (2), once for each period of its timer; or what its slots have made of it."""
-    if me.slotted:
-        slots = ended(me, now)
+    if state.slotted:
+        slots = ended(state, now)
         if slots < 1.0:
-            return me.alpha
-        return ((1.0 - me.g) * me.alpha + me.g * me.hit) * (1.0 - me.g) ** (slots - 1.0)
-    periods = math.floor((now - me.alpha_at) / me.alpha_timer + _SAME)
-    return me.alpha * (1.0 - me.g) ** periods
+            return state.alpha
+        return ((1.0 - state.g) * state.alpha + state.g * state.hit) * (1.0 - state.g) ** (slots - 1.0)
+    periods = math.floor((now - state.alpha_at) / state.alpha_timer + _SAME)
+    return state.alpha * (1.0 - state.g) ** periods
 
 
 @kernel
-def ended(me: Any, now: Any) -> Any:
+def ended(state: Any, now: Any) -> Any:
     """Slots that have ended since alpha was worked out; none before the first CNP."""
-    return float(math.floor((now + _TIE - me.alpha_at) / me.alpha_timer)) if me.notified else 0.0
+    return float(math.floor((now + _TIE - state.alpha_at) / state.alpha_timer)) if state.notified else 0.0
 
 
 @kernel
-def turn(me: Any, now: Any) -> None:
+def turn(state: Any, now: Any) -> None:
     """Bring a slotted alpha to the slot that it is now, in which a CNP has come."""
-    slots = ended(me, now)
+    slots = ended(state, now)
     if slots > 0.0:
-        me.alpha = decayed(me, now)
-        me.alpha_at += slots * me.alpha_timer
-    me.hit = 1
+        state.alpha = decayed(state, now)
+        state.alpha_at += slots * state.alpha_timer
+    state.hit = 1
 
 
 @kernel
-def on_timer(flow: Any, me: Any, now: Any) -> None:
+def on_timer(flow: Any, state: Any, now: Any) -> None:
     """The cut that waits is due, or the increase timer."""
-    if me.cut_at <= now:
-        cut(flow, me, now)
+    if state.cut_at <= now:
+        cut(flow, state, now)
         return
-    me.by_timer += 1
-    me.last_by_bytes = 0
-    me.increase_at = now + me.timer
-    flow.timer = min(me.cut_at, me.increase_at)
-    increase(flow, me)
+    state.by_timer += 1
+    state.last_by_bytes = 0
+    state.increase_at = now + state.timer
+    flow.timer = min(state.cut_at, state.increase_at)
+    increase(flow, state)
 
 
 @kernel
-def on_bytes(flow: Any, me: Any) -> None:
+def on_bytes(flow: Any, state: Any) -> None:
     """The byte counter."""
-    me.by_bytes += 1
-    me.last_by_bytes = 1
-    flow.counter += me.byte_counter
-    increase(flow, me)
+    state.by_bytes += 1
+    state.last_by_bytes = 1
+    flow.counter += state.byte_counter
+    increase(flow, state)
 
 
 @kernel
-def increase(flow: Any, me: Any) -> None:
+def increase(flow: Any, state: Any) -> None:
     """Fig. 7: fast recovery (3) for F events, then additive (4), then, if on, hyper increase."""
-    if max(me.by_timer, me.by_bytes) > me.steps:
-        hyper = me.hyper and min(me.by_timer, me.by_bytes) > me.steps
-        me.target = min(me.target + (me.rate_hai if hyper else me.rate_ai), me.most_rate)
-    flow.rate = (me.target + flow.rate) / 2
+    if max(state.by_timer, state.by_bytes) > state.steps:
+        hyper = state.hyper and min(state.by_timer, state.by_bytes) > state.steps
+        state.target = min(state.target + (state.rate_hai if hyper else state.rate_ai), state.most_rate)
+    flow.rate = (state.target + flow.rate) / 2
 
 
 @kernel
-def observe(me: Any, samples: Any, row: Any, f: Any, now: Any) -> None:
+def observe(state: Any, samples: Any, row: Any, f: Any, now: Any) -> None:
     """Write a flow's sample in the order of `OBSERVABLES`."""
-    samples[row, f, 2] = me.target
-    samples[row, f, 3] = decayed(me, now)
+    samples[row, f, 2] = state.target
+    samples[row, f, 3] = decayed(state, now)

@@ -76,226 +76,226 @@ STATE = np.dtype(
 OBSERVABLES = {"target_rate": ("bytes/s", "target rate R_T"), "alpha": ("1", "rate reduction factor alpha")}
 
 
-def fill(parameters: DCQCN, flow: Any, me: Any) -> None:
+def init_state(parameters: DCQCN, flow: Any, state: Any) -> None:
     """Write a flow's parameters and first state."""
     p = parameters
     most = flow.line_rate if p.max_rate is None else p.max_rate
-    me.g, me.rate_ai, me.rate_hai, me.byte_counter = p.g, p.rate_ai, p.rate_hai, p.byte_counter
-    me.timer, me.alpha_timer = round(p.timer * 1e12), round(p.alpha_timer * 1e12)
-    me.steps, me.hyper, me.sim = round(p.fast_recovery_steps), p.hyper_increase, p.variant == "hpcc-sim"
-    interval = _SIMULATOR_SLOT if me.sim and p.rate_decrease_interval == 0 else p.rate_decrease_interval
-    me.decrease_interval, me.cut_due = round(interval * 1e12), NEVER
-    me.decrease_gain, me.max_decrease, me.min_rate = p.decrease_gain, p.max_decrease, p.min_rate
-    me.ceiling, me.first_rate = min(flow.line_rate, most), p.rate_on_first_cnp
-    me.alpha, me.slotted = p.initial_alpha, p.alpha_update == "slotted"
+    state.g, state.rate_ai, state.rate_hai, state.byte_counter = p.g, p.rate_ai, p.rate_hai, p.byte_counter
+    state.timer, state.alpha_timer = round(p.timer * 1e12), round(p.alpha_timer * 1e12)
+    state.steps, state.hyper, state.sim = round(p.fast_recovery_steps), p.hyper_increase, p.variant == "hpcc-sim"
+    interval = _SIMULATOR_SLOT if state.sim and p.rate_decrease_interval == 0 else p.rate_decrease_interval
+    state.decrease_interval, state.cut_due = round(interval * 1e12), NEVER
+    state.decrease_gain, state.max_decrease, state.min_rate = p.decrease_gain, p.max_decrease, p.min_rate
+    state.ceiling, state.first_rate = min(flow.line_rate, most), p.rate_on_first_cnp
+    state.alpha, state.slotted = p.initial_alpha, p.alpha_update == "slotted"
     if p.clamp_tgt_rate:
-        me.lowers = EVERY_CUT
+        state.lowers = EVERY_CUT
     elif p.clamp_tgt_rate_after_time_inc:
-        me.lowers = ANY_INCREASE
+        state.lowers = ANY_INCREASE
     else:
-        me.lowers = LAST_BY_BYTES if p.clamp_looks_at == "last-increase" else ANY_BY_BYTES
-    me.win, me.base_rtt = p.win, p.base_rtt if p.win else 0.0
-    me.ue_gain, flow.ternary = p.ue_gain, p.tcd
+        state.lowers = LAST_BY_BYTES if p.clamp_looks_at == "last-increase" else ANY_BY_BYTES
+    state.win, state.base_rtt = p.win, p.base_rtt if p.win else 0.0
+    state.ue_gain, flow.ternary = p.ue_gain, p.tcd
     if p.variant == "paper":
         flow.cnp_interval, flow.nic_cnp_interval = round(p.cnp_interval * 1e12), round(p.nic_cnp_interval * 1e12)
 
 
 @kernel
-def begin(sim: Any, f: Any, flow: Any, me: Any) -> None:
+def begin(sim: Any, f: Any, flow: Any, state: Any) -> None:
     """R_C = R_T = the rate at start."""
     core = sim.core[0]
-    flow.rate = min(flow.rate, me.ceiling)
-    me.target = flow.rate
-    follow(flow, me)
-    if not me.sim:
-        me.alpha_due = core.now + me.alpha_timer
-        me.increase_due = core.now + me.timer
-        if not me.slotted:
-            schedule(core, sim.calendar, me.alpha_due, TIMER, f * _TIMERS + ALPHA)
-        schedule(core, sim.calendar, me.increase_due, TIMER, f * _TIMERS + INCREASE)
+    flow.rate = min(flow.rate, state.ceiling)
+    state.target = flow.rate
+    follow(flow, state)
+    if not state.sim:
+        state.alpha_due = core.now + state.alpha_timer
+        state.increase_due = core.now + state.timer
+        if not state.slotted:
+            schedule(core, sim.calendar, state.alpha_due, TIMER, f * _TIMERS + ALPHA)
+        schedule(core, sim.calendar, state.increase_due, TIMER, f * _TIMERS + INCREASE)
 
 
 @kernel
-def follow(flow: Any, me: Any) -> None:
+def follow(flow: Any, state: Any) -> None:
     """Set the window that the rate fills in a base RTT (HPCC 5.1), if ``win`` is on."""
-    if me.win:
-        flow.window = flow.rate * me.base_rtt
+    if state.win:
+        flow.window = flow.rate * state.base_rtt
 
 
 @kernel
-def on_cnp(sim: Any, f: Any, flow: Any, me: Any, cnp: Any) -> None:
+def on_cnp(sim: Any, f: Any, flow: Any, state: Any, cnp: Any) -> None:
     """A CNP: CutRate of Fig. 7, now or at the end of the period that the last cut opened; gentler if it tells of UE."""
     core = sim.core[0]
-    if me.cut_due <= core.now:
-        cut(core, flow, me)
+    if state.cut_due <= core.now:
+        cut(core, flow, state)
     kind = UE if cnp.undetermined else CE
-    first = me.observed == 0
-    me.observed = 1
-    if me.slotted and first:  # sets alpha, which stands at its first value, and is not counted again
-        me.slots_from = core.now
-    elif me.slotted:
-        settle(core, me)
-        me.slot_hit = 1
-    if first and me.first_rate > 0.0:
-        me.target = flow.rate = max(min(flow.rate, me.first_rate), me.min_rate)
-        restart(core, flow, me)
-    elif core.now >= me.next_cut:
-        me.cut_kind = kind
-        cut(core, flow, me)
+    first = state.observed == 0
+    state.observed = 1
+    if state.slotted and first:  # sets alpha, which stands at its first value, and is not counted again
+        state.slots_from = core.now
+    elif state.slotted:
+        settle(core, state)
+        state.slot_hit = 1
+    if first and state.first_rate > 0.0:
+        state.target = flow.rate = max(min(flow.rate, state.first_rate), state.min_rate)
+        restart(core, flow, state)
+    elif core.now >= state.next_cut:
+        state.cut_kind = kind
+        cut(core, flow, state)
     else:
-        me.cut_kind = max(me.cut_kind, kind)
-        if me.cut_due == NEVER:
-            me.cut_due = me.next_cut
-            schedule(core, sim.calendar, me.cut_due, TIMER, f * _TIMERS + DECREASE)
-    if not me.slotted:
-        me.alpha = (1.0 - me.g) * me.alpha + me.g  # (1)
-        me.alpha_due = core.now + me.alpha_timer  # the pending timer event finds that it is early and waits on
+        state.cut_kind = max(state.cut_kind, kind)
+        if state.cut_due == NEVER:
+            state.cut_due = state.next_cut
+            schedule(core, sim.calendar, state.cut_due, TIMER, f * _TIMERS + DECREASE)
+    if not state.slotted:
+        state.alpha = (1.0 - state.g) * state.alpha + state.g  # (1)
+        state.alpha_due = core.now + state.alpha_timer  # the pending timer event finds that it is early and waits on
 
 
 @kernel
-def cut(core: Any, flow: Any, me: Any) -> None:
+def cut(core: Any, flow: Any, state: Any) -> None:
     """Lower the target, if this cut does, and the rate by (1)."""
     if (
-        me.lowers == EVERY_CUT
-        or (me.lowers == ANY_INCREASE and me.increased > 0)
-        or (me.lowers == ANY_BY_BYTES and me.by_bytes > 0)
-        or (me.lowers == LAST_BY_BYTES and me.increased == 2)
+        state.lowers == EVERY_CUT
+        or (state.lowers == ANY_INCREASE and state.increased > 0)
+        or (state.lowers == ANY_BY_BYTES and state.by_bytes > 0)
+        or (state.lowers == LAST_BY_BYTES and state.increased == 2)
     ):
-        me.target = flow.rate
-    if me.slotted:
-        settle(core, me)
-    share = min(me.decrease_gain * me.alpha, me.max_decrease)
-    flow.rate = max(flow.rate * (1.0 - (me.ue_gain * share if me.cut_kind == UE else share)), me.min_rate)
-    restart(core, flow, me)
+        state.target = flow.rate
+    if state.slotted:
+        settle(core, state)
+    share = min(state.decrease_gain * state.alpha, state.max_decrease)
+    flow.rate = max(flow.rate * (1.0 - (state.ue_gain * share if state.cut_kind == UE else share)), state.min_rate)
+    restart(core, flow, state)
 
 
 @kernel
-def restart(core: Any, flow: Any, me: Any) -> None:
+def restart(core: Any, flow: Any, state: Any) -> None:
     """Restart Fig. 7's timer and counters after a cut, and a period without another cut."""
-    me.by_timer = me.by_bytes = me.increased = 0
-    me.bytes = 0.0
-    me.increase_due = core.now + me.timer  # the pending timer event finds that it is early and waits on
-    me.next_cut = core.now + me.decrease_interval
-    me.cut_due, me.cut_kind = NEVER, 0
-    follow(flow, me)
+    state.by_timer = state.by_bytes = state.increased = 0
+    state.bytes = 0.0
+    state.increase_due = core.now + state.timer  # the pending timer event finds that it is early and waits on
+    state.next_cut = core.now + state.decrease_interval
+    state.cut_due, state.cut_kind = NEVER, 0
+    follow(flow, state)
     repace(core, flow)
 
 
 @kernel
-def settle(core: Any, me: Any) -> None:
+def settle(core: Any, state: Any) -> None:
     """Bring a slotted alpha to the present slot."""
-    me.alpha = slotted_alpha(core, me)
-    slot = (core.now - me.slots_from) // me.alpha_timer
-    if slot > me.slot:
-        me.slot, me.slot_hit = slot, 0
+    state.alpha = slotted_alpha(core, state)
+    slot = (core.now - state.slots_from) // state.alpha_timer
+    if slot > state.slot:
+        state.slot, state.slot_hit = slot, 0
 
 
 @kernel
-def slotted_alpha(core: Any, me: Any) -> Any:
+def slotted_alpha(core: Any, state: Any) -> Any:
     """A slotted alpha now: what the slots that have ended since it was last looked at make of it."""
-    over = (core.now - me.slots_from) // me.alpha_timer - me.slot
-    if me.observed == 0 or over == 0:
-        return me.alpha
-    return ((1.0 - me.g) * me.alpha + me.g * me.slot_hit) * (1.0 - me.g) ** float(over - 1)
+    over = (core.now - state.slots_from) // state.alpha_timer - state.slot
+    if state.observed == 0 or over == 0:
+        return state.alpha
+    return ((1.0 - state.g) * state.alpha + state.g * state.slot_hit) * (1.0 - state.g) ** float(over - 1)
 
 
 @kernel
-def on_timer(sim: Any, f: Any, flow: Any, me: Any, which: Any) -> None:
+def on_timer(sim: Any, f: Any, flow: Any, state: Any, which: Any) -> None:
     """A timer: eq. (2), or an increase."""
     core = sim.core[0]
-    if me.sim:
-        simulator_expired(sim, f, flow, me, which)
+    if state.sim:
+        simulator_expired(sim, f, flow, state, which)
         return
     if which == ALPHA:
-        if core.now >= me.alpha_due:
-            me.alpha *= 1.0 - me.g  # (2)
-            me.alpha_due = core.now + me.alpha_timer
-        schedule(core, sim.calendar, me.alpha_due, TIMER, f * _TIMERS + ALPHA)
+        if core.now >= state.alpha_due:
+            state.alpha *= 1.0 - state.g  # (2)
+            state.alpha_due = core.now + state.alpha_timer
+        schedule(core, sim.calendar, state.alpha_due, TIMER, f * _TIMERS + ALPHA)
         return
-    if me.cut_due <= core.now:
-        cut(core, flow, me)
+    if state.cut_due <= core.now:
+        cut(core, flow, state)
     if which == DECREASE:
         return
-    if core.now >= me.increase_due:
-        me.by_timer += 1
-        me.increased = 1
-        increase(flow, me)
+    if core.now >= state.increase_due:
+        state.by_timer += 1
+        state.increased = 1
+        increase(flow, state)
         repace(core, flow)
-        me.increase_due = core.now + me.timer
-    schedule(core, sim.calendar, me.increase_due, TIMER, f * _TIMERS + INCREASE)
+        state.increase_due = core.now + state.timer
+    schedule(core, sim.calendar, state.increase_due, TIMER, f * _TIMERS + INCREASE)
 
 
 @inlined
-def on_sent(flow: Any, me: Any, size: Any) -> None:
+def on_sent(flow: Any, state: Any, size: Any) -> None:
     """Count bytes; the packet that ends a count is paced already by the rate at which it left (no paper says)."""
-    if me.sim:
+    if state.sim:
         return
-    me.bytes += size
-    if me.bytes >= me.byte_counter:
-        me.bytes -= me.byte_counter
-        me.by_bytes += 1
-        me.increased = 2
-        increase(flow, me)
+    state.bytes += size
+    if state.bytes >= state.byte_counter:
+        state.bytes -= state.byte_counter
+        state.by_bytes += 1
+        state.increased = 2
+        increase(flow, state)
 
 
 @kernel
-def increase(flow: Any, me: Any) -> None:
+def increase(flow: Any, state: Any) -> None:
     """Fig. 7: fast recovery (3) for F events, then additive (4), then, if on, hyper increase."""
-    if max(me.by_timer, me.by_bytes) > me.steps:
-        hyper = me.hyper and min(me.by_timer, me.by_bytes) > me.steps
-        me.target = min(me.target + (me.rate_hai if hyper else me.rate_ai), me.ceiling)
-    flow.rate = (me.target + flow.rate) / 2
-    follow(flow, me)
+    if max(state.by_timer, state.by_bytes) > state.steps:
+        hyper = state.hyper and min(state.by_timer, state.by_bytes) > state.steps
+        state.target = min(state.target + (state.rate_hai if hyper else state.rate_ai), state.ceiling)
+    flow.rate = (state.target + flow.rate) / 2
+    follow(flow, state)
 
 
 @inlined
-def on_ack(sim: Any, f: Any, flow: Any, me: Any, ack: Any) -> None:
+def on_ack(sim: Any, f: Any, flow: Any, state: Any, ack: Any) -> None:
     """An ACK; only the public simulator's variant observes marks from it."""
-    if not me.sim or ack.marks == 0:
+    if not state.sim or ack.marks == 0:
         return
     core = sim.core[0]
-    me.alpha_mark = me.decrease_mark = 1
-    if not me.observed:
-        me.observed = 1
-        me.alpha = 1.0
-        me.alpha_mark = 0
-        me.target = flow.rate
-        schedule(core, sim.calendar, core.now + me.alpha_timer, TIMER, f * _TIMERS + ALPHA)
-        schedule(core, sim.calendar, core.now + me.decrease_interval + _NANOSECOND, TIMER, f * _TIMERS + DECREASE)
+    state.alpha_mark = state.decrease_mark = 1
+    if not state.observed:
+        state.observed = 1
+        state.alpha = 1.0
+        state.alpha_mark = 0
+        state.target = flow.rate
+        schedule(core, sim.calendar, core.now + state.alpha_timer, TIMER, f * _TIMERS + ALPHA)
+        schedule(core, sim.calendar, core.now + state.decrease_interval + _NANOSECOND, TIMER, f * _TIMERS + DECREASE)
 
 
 @kernel
-def simulator_expired(sim: Any, f: Any, flow: Any, me: Any, which: Any) -> None:
+def simulator_expired(sim: Any, f: Any, flow: Any, state: Any, which: Any) -> None:
     """The public simulator's slots: alpha, cut and increase each on a timer of its own."""
     core = sim.core[0]
     if which == ALPHA:
-        me.alpha = (1.0 - me.g) * me.alpha + (me.g if me.alpha_mark else 0.0)
-        me.alpha_mark = 0
-        schedule(core, sim.calendar, core.now + me.alpha_timer, TIMER, f * _TIMERS + ALPHA)
+        state.alpha = (1.0 - state.g) * state.alpha + (state.g if state.alpha_mark else 0.0)
+        state.alpha_mark = 0
+        schedule(core, sim.calendar, core.now + state.alpha_timer, TIMER, f * _TIMERS + ALPHA)
     elif which == DECREASE:
-        schedule(core, sim.calendar, core.now + me.decrease_interval, TIMER, f * _TIMERS + DECREASE)
-        if me.decrease_mark:
-            if me.by_timer > 0:  # a cut right after a cut keeps its target
-                me.target = flow.rate
-            flow.rate = whole_bits(max(flow.rate * (1.0 - me.alpha / 2), me.min_rate))
-            me.by_timer = 0
-            me.decrease_mark = 0
-            if me.increase_due == 0:
-                schedule(core, sim.calendar, core.now + me.timer, TIMER, f * _TIMERS + INCREASE)
-            me.increase_due = core.now + me.timer
-            follow(flow, me)
+        schedule(core, sim.calendar, core.now + state.decrease_interval, TIMER, f * _TIMERS + DECREASE)
+        if state.decrease_mark:
+            if state.by_timer > 0:  # a cut right after a cut keeps its target
+                state.target = flow.rate
+            flow.rate = whole_bits(max(flow.rate * (1.0 - state.alpha / 2), state.min_rate))
+            state.by_timer = 0
+            state.decrease_mark = 0
+            if state.increase_due == 0:
+                schedule(core, sim.calendar, core.now + state.timer, TIMER, f * _TIMERS + INCREASE)
+            state.increase_due = core.now + state.timer
+            follow(flow, state)
     else:
-        if core.now < me.increase_due:
-            schedule(core, sim.calendar, me.increase_due, TIMER, f * _TIMERS + INCREASE)
+        if core.now < state.increase_due:
+            schedule(core, sim.calendar, state.increase_due, TIMER, f * _TIMERS + INCREASE)
             return
-        if me.by_timer >= me.steps:
-            me.target += me.rate_ai if me.by_timer == me.steps else me.rate_hai
-            me.target = min(me.target, me.ceiling)
-        flow.rate = whole_bits((me.target + flow.rate) / 2)
-        me.by_timer += 1
-        me.increase_due = core.now + me.timer
-        schedule(core, sim.calendar, me.increase_due, TIMER, f * _TIMERS + INCREASE)
-        follow(flow, me)
+        if state.by_timer >= state.steps:
+            state.target += state.rate_ai if state.by_timer == state.steps else state.rate_hai
+            state.target = min(state.target, state.ceiling)
+        flow.rate = whole_bits((state.target + flow.rate) / 2)
+        state.by_timer += 1
+        state.increase_due = core.now + state.timer
+        schedule(core, sim.calendar, state.increase_due, TIMER, f * _TIMERS + INCREASE)
+        follow(flow, state)
 
 
 @kernel
@@ -305,7 +305,7 @@ def whole_bits(rate: Any) -> Any:
 
 
 @kernel
-def observe(core: Any, me: Any, samples: Any, row: Any, f: Any) -> None:
+def observe(core: Any, state: Any, samples: Any, row: Any, f: Any) -> None:
     """Write a flow's sample in the order of `OBSERVABLES`."""
-    samples[row, f, 3] = me.target
-    samples[row, f, 4] = slotted_alpha(core, me) if me.slotted else me.alpha
+    samples[row, f, 3] = state.target
+    samples[row, f, 4] = slotted_alpha(core, state) if state.slotted else state.alpha

@@ -29,34 +29,36 @@ STATE = np.dtype(
 )
 
 
-def fill(parameters: DCTCP, flow: Any, me: Any) -> None:
+def init_state(parameters: DCTCP, flow: Any, state: Any) -> None:
     """Write a flow's parameters and first state."""
     p = parameters
-    me.g, me.increase, me.base_rtt, me.alpha = p.g, p.increase, p.base_rtt, p.initial_alpha
-    me.window = flow.window = min(p.initial_window, flow.initial_rate * p.base_rtt)
+    state.g, state.increase, state.base_rtt, state.alpha = p.g, p.increase, p.base_rtt, p.initial_alpha
+    state.window = flow.window = min(p.initial_window, flow.initial_rate * p.base_rtt)
 
 
 @kernel
-def on_step(flow: Any, me: Any) -> None:
+def on_step(flow: Any, state: Any) -> None:
     """(1) once per window of data; (2) at a mark; else the increase of TCP."""
     per_packet = flow.counted / flow.packet
     # A window that holds nothing back, of a flow at line rate with less in flight, does not grow.
     under_way = (flow.sent - flow.acked + flow.newly) * per_packet
-    held = flow.rate < flow.line_rate or under_way >= me.window
-    me.answered += flow.newly
-    me.marked += flow.marking * flow.newly
-    if flow.acked > me.window_end:
-        if me.window_end > 0.0:
-            me.alpha = (1.0 - me.g) * me.alpha + me.g * me.marked / max(me.answered, 1e-9)  # (1)
-            me.answered = me.marked = 0.0
-        me.window_end = flow.sent
-    if flow.acked > me.cut_end:
-        me.expected += flow.marking * flow.newly / flow.packet
-        if me.expected >= 1.0:
-            me.window = max(me.window * (1.0 - me.alpha / 2.0), flow.counted)  # (2)
-            me.expected, me.cut_end = 0.0, flow.sent
+    held = flow.rate < flow.line_rate or under_way >= state.window
+    state.answered += flow.newly
+    state.marked += flow.marking * flow.newly
+    if flow.acked > state.window_end:
+        if state.window_end > 0.0:
+            state.alpha = (1.0 - state.g) * state.alpha + state.g * state.marked / max(state.answered, 1e-9)  # (1)
+            state.answered = state.marked = 0.0
+        state.window_end = flow.sent
+    if flow.acked > state.cut_end:
+        state.expected += flow.marking * flow.newly / flow.packet
+        if state.expected >= 1.0:
+            state.window = max(state.window * (1.0 - state.alpha / 2.0), flow.counted)  # (2)
+            state.expected, state.cut_end = 0.0, flow.sent
         elif held:
-            me.window += me.increase * flow.counted * (1.0 - flow.marking) * flow.newly * per_packet / me.window
+            state.window += (
+                state.increase * flow.counted * (1.0 - flow.marking) * flow.newly * per_packet / state.window
+            )
     else:
-        me.expected = 0.0
-    flow.rate, flow.window = min(me.window / me.base_rtt, flow.line_rate), me.window
+        state.expected = 0.0
+    flow.rate, flow.window = min(state.window / state.base_rtt, flow.line_rate), state.window

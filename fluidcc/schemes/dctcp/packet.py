@@ -48,81 +48,81 @@ OBSERVABLES = {
 }
 
 
-def fill(parameters: DCTCP, flow: Any, me: Any) -> None:
+def init_state(parameters: DCTCP, flow: Any, state: Any) -> None:
     """Write a flow's parameters and first state."""
     p = parameters
-    me.sim, me.base_rtt, me.w_init = p.variant == "hpcc-sim", p.base_rtt, p.initial_window
-    me.g, me.increase, me.alpha = p.g, p.increase, p.initial_alpha
-    me.rate_ai, me.min_rate = p.rate_ai, p.min_rate
+    state.sim, state.base_rtt, state.w_init = p.variant == "hpcc-sim", p.base_rtt, p.initial_window
+    state.g, state.increase, state.alpha = p.g, p.increase, p.initial_alpha
+    state.rate_ai, state.min_rate = p.rate_ai, p.min_rate
 
 
 @kernel
-def begin(core: Any, flow: Any, me: Any) -> None:
+def begin(core: Any, flow: Any, state: Any) -> None:
     """Start at line rate, or at the share of W_init that an initial rate is of it."""
-    me.packet = flow.payload if core.payload_window else flow.payload + flow.overhead
-    me.W = max(me.w_init * (flow.rate / flow.line_rate), me.packet)
-    flow.window = me.W
+    state.packet = flow.payload if core.payload_window else flow.payload + flow.overhead
+    state.W = max(state.w_init * (flow.rate / flow.line_rate), state.packet)
+    flow.window = state.W
 
 
 @inlined
-def on_ack(core: Any, flow: Any, me: Any, ack: Any) -> None:
+def on_ack(core: Any, flow: Any, state: Any, ack: Any) -> None:
     """Section 3.1: (1) once per window of data; (2) at a window's first mark; else the increase of TCP."""
-    if me.sim:
-        simulator_acknowledged(flow, me, ack)
+    if state.sim:
+        simulator_acknowledged(flow, state, ack)
         return
-    me.answered += ack.covers
-    me.marked += ack.marks
-    if ack.end > me.window_end:
-        if me.window_end > 0:
-            me.alpha = (1.0 - me.g) * me.alpha + me.g * me.marked / me.answered  # (1)
-            me.answered = me.marked = 0
-        me.window_end = flow.sent
-    if ack.end <= me.cut_end:
+    state.answered += ack.covers
+    state.marked += ack.marks
+    if ack.end > state.window_end:
+        if state.window_end > 0:
+            state.alpha = (1.0 - state.g) * state.alpha + state.g * state.marked / state.answered  # (1)
+            state.answered = state.marked = 0
+        state.window_end = flow.sent
+    if ack.end <= state.cut_end:
         return
     if ack.marks > 0:
-        me.W = max(me.W * (1.0 - me.alpha / 2.0), me.packet)  # (2)
-        me.cut_end = flow.sent
+        state.W = max(state.W * (1.0 - state.alpha / 2.0), state.packet)  # (2)
+        state.cut_end = flow.sent
     else:
-        answered = ack.covers * me.packet
-        if flow.rate >= flow.line_rate and inflight(core, flow) + answered < me.W:
+        answered = ack.covers * state.packet
+        if flow.rate >= flow.line_rate and inflight(core, flow) + answered < state.W:
             return
-        me.W += me.increase * me.packet * answered / me.W
-    flow.window = me.W
-    flow.rate = min(me.W / me.base_rtt, flow.line_rate)
+        state.W += state.increase * state.packet * answered / state.W
+    flow.window = state.W
+    flow.rate = min(state.W / state.base_rtt, flow.line_rate)
     repace(core, flow)
 
 
 @kernel
-def simulator_acknowledged(flow: Any, me: Any, ack: Any) -> None:
+def simulator_acknowledged(flow: Any, state: Any, ack: Any) -> None:
     """The public simulator: once per window alpha, and a larger rate unless this window has been cut."""
-    me.marked += ack.marks > 0
-    over = ack.end > me.window_end
+    state.marked += ack.marks > 0
+    over = ack.end > state.window_end
     if over:
-        if me.window_end == 0:
-            me.batch = flow.sent // flow.payload + 1
+        if state.window_end == 0:
+            state.batch = flow.sent // flow.payload + 1
         else:
-            me.alpha = (1.0 - me.g) * me.alpha + me.g * min(1.0, me.marked / me.batch)
-            me.marked = 0
-            me.batch = (flow.sent - ack.end) // flow.payload + 1
-        me.window_end = flow.sent
-    if ack.end <= me.cut_end:
+            state.alpha = (1.0 - state.g) * state.alpha + state.g * min(1.0, state.marked / state.batch)
+            state.marked = 0
+            state.batch = (flow.sent - ack.end) // flow.payload + 1
+        state.window_end = flow.sent
+    if ack.end <= state.cut_end:
         return
     if ack.marks > 0:
-        rate = int(flow.rate * (1.0 - me.alpha / 2.0) * 8.0) / 8.0  # whole bits per second
-        flow.rate = max(rate, me.min_rate)
-        me.cut_end = flow.sent
+        rate = int(flow.rate * (1.0 - state.alpha / 2.0) * 8.0) / 8.0  # whole bits per second
+        flow.rate = max(rate, state.min_rate)
+        state.cut_end = flow.sent
     elif over:
-        flow.rate = min(flow.rate + me.rate_ai, flow.line_rate)
+        flow.rate = min(flow.rate + state.rate_ai, flow.line_rate)
     else:
         return
     # The packet that waits for the pacer keeps its time.
-    me.W = float(int(me.w_init * flow.rate / flow.line_rate))
-    flow.window = me.W
+    state.W = float(int(state.w_init * flow.rate / flow.line_rate))
+    flow.window = state.W
 
 
 @kernel
-def observe(core: Any, flow: Any, me: Any, samples: Any, row: Any, f: Any) -> None:
+def observe(core: Any, flow: Any, state: Any, samples: Any, row: Any, f: Any) -> None:
     """Write a flow's sample in the order of `OBSERVABLES`."""
-    samples[row, f, 3] = me.W
-    samples[row, f, 4] = me.alpha
+    samples[row, f, 3] = state.W
+    samples[row, f, 4] = state.alpha
     samples[row, f, 5] = inflight(core, flow)

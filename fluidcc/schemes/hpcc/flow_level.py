@@ -38,50 +38,50 @@ STATE = np.dtype(
 )
 
 
-def fill(parameters: HPCC, flow: Any, me: Any) -> None:
+def init_state(parameters: HPCC, flow: Any, state: Any) -> None:
     """Write a flow's parameters and first state."""
     p = parameters
-    me.eta, me.max_stage, me.w_ai, me.base_rtt = p.eta, p.max_stage, p.w_ai, p.base_rtt
-    me.by_rtt, me.by_ack = p.reaction == "per-rtt", p.reaction == "per-ack"
-    me.arrivals, me.counts_queue, me.simulator = p.u_rate == "rx", p.u_queue, p.variant == "hpcc-sim"
-    me.most = p.initial_window
-    me.least = p.min_rate * p.base_rtt if me.simulator else min(flow.counted, p.initial_window)
-    me.window = me.reference = flow.window = min(p.initial_window, flow.initial_rate * p.base_rtt)
-    me.load, me.last_update = 1.0, -1.0
+    state.eta, state.max_stage, state.w_ai, state.base_rtt = p.eta, p.max_stage, p.w_ai, p.base_rtt
+    state.by_rtt, state.by_ack = p.reaction == "per-rtt", p.reaction == "per-ack"
+    state.arrivals, state.counts_queue, state.simulator = p.u_rate == "rx", p.u_queue, p.variant == "hpcc-sim"
+    state.most = p.initial_window
+    state.least = p.min_rate * p.base_rtt if state.simulator else min(flow.counted, p.initial_window)
+    state.window = state.reference = flow.window = min(p.initial_window, flow.initial_rate * p.base_rtt)
+    state.load, state.last_update = 1.0, -1.0
 
 
 @kernel
-def on_step(flow: Any, me: Any, dt: Any) -> None:
+def on_step(flow: Any, state: Any, dt: Any) -> None:
     """Line 9, and lines 11-27 for the ACKs of a step."""
-    waiting = me.last_update < 0.0
+    waiting = state.last_update < 0.0
     if not waiting:
         load = 0.0
         for h in range(flow.hops):  # (2), (3)
-            u = (flow.arriving[h] if me.arrivals else flow.output[h]) / flow.capacity[h]
-            if me.counts_queue:
-                u += flow.queue[h] / (flow.capacity[h] * me.base_rtt)
+            u = (flow.arriving[h] if state.arrivals else flow.output[h]) / flow.capacity[h]
+            if state.counts_queue:
+                u += flow.queue[h] / (flow.capacity[h] * state.base_rtt)
             load = max(load, u)
-        me.load += min(dt / me.base_rtt, 1.0) * (load - me.load)
+        state.load += min(dt / state.base_rtt, 1.0) * (load - state.load)
     elif flow.acked > 0.0:  # the first ACK records L
-        me.last_update = flow.sent
-    ratio = me.eta / max(me.load, _LEAST_U)
-    below = me.load < me.eta
-    adds = below and me.stage < me.max_stage
-    update = not waiting and (me.by_ack or flow.acked > me.last_update)  # line 22
-    if me.by_ack:
+        state.last_update = flow.sent
+    ratio = state.eta / max(state.load, _LEAST_U)
+    below = state.load < state.eta
+    adds = below and state.stage < state.max_stage
+    update = not waiting and (state.by_ack or flow.acked > state.last_update)  # line 22
+    if state.by_ack:
         acks = 0.0 if waiting else flow.newly / flow.packet
-        changed = me.reference * ratio ** (acks / (me.max_stage + 1.0) if below else acks) + acks * me.w_ai
+        changed = state.reference * ratio ** (acks / (state.max_stage + 1.0) if below else acks) + acks * state.w_ai
     else:
-        changed = (me.reference if adds else me.reference * ratio) + me.w_ai  # (4); lines 13, 17
-    changed = min(max(changed, me.least), me.most)
-    if update or not (waiting or me.by_rtt):
-        me.window = changed
-    elif me.simulator:
-        me.window = min(me.window, flow.rate * me.base_rtt)
+        changed = (state.reference if adds else state.reference * ratio) + state.w_ai  # (4); lines 13, 17
+    changed = min(max(changed, state.least), state.most)
+    if update or not (waiting or state.by_rtt):
+        state.window = changed
+    elif state.simulator:
+        state.window = min(state.window, flow.rate * state.base_rtt)
     if update:
-        me.reference = changed  # lines 15, 19
-        if not me.by_ack:
-            me.stage = me.stage + 1.0 if adds else 0.0
-        me.last_update = flow.sent  # line 24
-    flow.rate = min(me.window / me.base_rtt, flow.line_rate)  # line 27
-    flow.window = max(me.window, flow.counted) if me.simulator else me.window
+        state.reference = changed  # lines 15, 19
+        if not state.by_ack:
+            state.stage = state.stage + 1.0 if adds else 0.0
+        state.last_update = flow.sent  # line 24
+    flow.rate = min(state.window / state.base_rtt, flow.line_rate)  # line 27
+    flow.window = max(state.window, flow.counted) if state.simulator else state.window

@@ -81,19 +81,19 @@ OBSERVABLES = {
 }
 
 
-def fill(parameters: HPCC, flow: Any, me: Any) -> None:
+def init_state(parameters: HPCC, flow: Any, state: Any) -> None:
     """Write a flow's parameters and first state."""
     p = parameters
-    me.eta, me.max_stage, me.base_rtt = p.eta, round(p.max_stage), p.base_rtt
-    me.rate_ai, me.w_ai = p.rate_ai, p.w_ai
-    me.w_init, me.min_rate = p.initial_window, p.min_rate
-    me.reaction = _REACTIONS.index(p.reaction)
-    me.format, me.multi = FORMATS.index(p.int_format), round(p.int_multi)
-    me.sim, me.queued = p.variant == "hpcc-sim", float(p.u_queue)
-    me.per_link, me.alpha_fair = p.registers == "per-link", p.alpha_fair
-    me.multiq, me.share, me.min_backlog = RULES.index(p.multiq), p.share or 0.0, p.min_backlog
+    state.eta, state.max_stage, state.base_rtt = p.eta, round(p.max_stage), p.base_rtt
+    state.rate_ai, state.w_ai = p.rate_ai, p.w_ai
+    state.w_init, state.min_rate = p.initial_window, p.min_rate
+    state.reaction = _REACTIONS.index(p.reaction)
+    state.format, state.multi = FORMATS.index(p.int_format), round(p.int_multi)
+    state.sim, state.queued = p.variant == "hpcc-sim", float(p.u_queue)
+    state.per_link, state.alpha_fair = p.registers == "per-link", p.alpha_fair
+    state.multiq, state.share, state.min_backlog = RULES.index(p.multiq), p.share or 0.0, p.min_backlog
     flow.telemetry = 2 if p.u_rate == "rx" else 1
-    vai_sf.fill(p, me, p.token_thresh)
+    vai_sf.init_state(p, state, p.token_thresh)
 
 
 def shown(parameters: HPCC) -> int:
@@ -102,224 +102,224 @@ def shown(parameters: HPCC) -> int:
 
 
 @kernel
-def begin(core: Any, flow: Any, me: Any) -> None:
+def begin(core: Any, flow: Any, state: Any) -> None:
     """Start at line rate: W_init = B_NIC T (section 3.2), or the share that an initial rate is of it."""
-    me.w_least = flow.payload if core.payload_window else flow.payload + flow.overhead
-    me.W = me.Wc = me.w_init * (flow.rate / flow.line_rate)
-    me.R = me.Rc = flow.rate
-    me.U = 1.0
-    me.W_granted = me.W
+    state.w_least = flow.payload if core.payload_window else flow.payload + flow.overhead
+    state.W = state.Wc = state.w_init * (flow.rate / flow.line_rate)
+    state.R = state.Rc = flow.rate
+    state.U = 1.0
+    state.W_granted = state.W
     for i in range(HOPS):
-        me.U_link[i] = 1.0
-        me.Wc_link[i] = me.W_link[i] = me.Rc if me.sim else me.Wc
-    flow.window = me.W
+        state.U_link[i] = 1.0
+        state.Wc_link[i] = state.W_link[i] = state.Rc if state.sim else state.Wc
+    flow.window = state.W
 
 
 @kernel
-def class_utilisation(me: Any, rate: Any, tx_rate: Any, own: Any, queue: Any) -> Any:
+def class_utilisation(state: Any, rate: Any, tx_rate: Any, own: Any, queue: Any) -> Any:
     """MultiQ's U (HPCC++ slides): rate and backlog of a class over what it may count on.
 
     ``class`` is "HPCC applied for MultiQ w/o any changes": the whole link. The slides' three branches lock an idle
     link's only class at eta of its guaranteed rate if its flows add less than 1 - eta of it. ``spare`` is ours: what it
     may count on is its guaranteed rate, or its present rate and all that nobody uses, whichever is more.
     """
-    if me.multiq == CLASS:
-        return queue / (rate * me.base_rtt) + own / rate
-    guaranteed = me.share * rate
-    if me.multiq == SPARE:
+    if state.multiq == CLASS:
+        return queue / (rate * state.base_rtt) + own / rate
+    guaranteed = state.share * rate
+    if state.multiq == SPARE:
         counted = max(guaranteed, own + max(rate - tx_rate, 0.0))
-        return queue / (counted * me.base_rtt) + own / counted
+        return queue / (counted * state.base_rtt) + own / counted
     if own <= guaranteed:
-        return queue / (guaranteed * me.base_rtt) + own / guaranteed
-    if queue > me.min_backlog:
-        return queue / (own * me.base_rtt) + 1.0
+        return queue / (guaranteed * state.base_rtt) + own / guaranteed
+    if queue > state.min_backlog:
+        return queue / (own * state.base_rtt) + 1.0
     return own / ((own + rate) / 2)
 
 
 @kernel
-def measure_inflight(ports: Any, me: Any, ack: Any, line_rate: Any) -> Any:
+def measure_inflight(ports: Any, state: Any, ack: Any, line_rate: Any) -> Any:
     """Lines 1-10; keeps L as it is."""
     u = 0.0
     tau = 0.0
     for i in range(ack.hops):
         rate = ports[ack.telemetry[i, PORT_ID]].rate
-        sent = bytes_between(me.format, me.multi, ack.telemetry[i, TX_BYTES], me.L[i, TX_BYTES])
-        seconds = seconds_between(me.format, ack.telemetry[i, TS], me.L[i, TS])
+        sent = bytes_between(state.format, state.multi, ack.telemetry[i, TX_BYTES], state.L[i, TX_BYTES])
+        seconds = seconds_between(state.format, ack.telemetry[i, TS], state.L[i, TS])
         if seconds <= 0.0:
             continue
         tx_rate = sent / seconds  # line 4
-        queue = queue_read(me.format, me.multi, min(ack.telemetry[i, QLEN], me.L[i, QLEN]))
-        if me.sim:
-            hop = tx_rate / rate + queue * line_rate / rate / me.w_init
-        elif me.multiq != OFF:
-            own = bytes_between(me.format, me.multi, ack.telemetry[i, TX_CLASS], me.L[i, TX_CLASS]) / seconds
-            queue = queue_read(me.format, me.multi, min(ack.telemetry[i, QLEN_CLASS], me.L[i, QLEN_CLASS]))
-            hop = class_utilisation(me, rate, tx_rate, own, queue)
+        queue = queue_read(state.format, state.multi, min(ack.telemetry[i, QLEN], state.L[i, QLEN]))
+        if state.sim:
+            hop = tx_rate / rate + queue * line_rate / rate / state.w_init
+        elif state.multiq != OFF:
+            own = bytes_between(state.format, state.multi, ack.telemetry[i, TX_CLASS], state.L[i, TX_CLASS]) / seconds
+            queue = queue_read(state.format, state.multi, min(ack.telemetry[i, QLEN_CLASS], state.L[i, QLEN_CLASS]))
+            hop = class_utilisation(state, rate, tx_rate, own, queue)
         else:
-            hop = me.queued * queue / (rate * me.base_rtt) + tx_rate / rate  # line 5
-        if me.per_link:
-            weight = min(seconds, me.base_rtt) / me.base_rtt
-            me.U_link[i] = (1.0 - weight) * me.U_link[i] + weight * hop
+            hop = state.queued * queue / (rate * state.base_rtt) + tx_rate / rate  # line 5
+        if state.per_link:
+            weight = min(seconds, state.base_rtt) / state.base_rtt
+            state.U_link[i] = (1.0 - weight) * state.U_link[i] + weight * hop
         if hop > u:  # lines 6-7
             u = hop
             tau = seconds
-    tau = min(tau, me.base_rtt)  # line 8
-    me.U = (1.0 - tau / me.base_rtt) * me.U + tau / me.base_rtt * u  # line 9
-    return me.U
+    tau = min(tau, state.base_rtt)  # line 8
+    state.U = (1.0 - tau / state.base_rtt) * state.U + tau / state.base_rtt * u  # line 9
+    return state.U
 
 
 @kernel
-def compute_registers(me: Any, least: Any, most: Any, increase: Any, update: Any) -> Any:
+def compute_registers(state: Any, least: Any, most: Any, increase: Any, update: Any) -> Any:
     """Lines 11-20 for the register of each link, and what (7) makes of them: windows, or hpcc-sim's rates."""
     joined = 0.0
     lowest = most
     # Those of links that do not limit the flow grow until they add a hundredth to (7) together, and no further: they
     # must come back when theirs becomes the bottleneck.
-    highest = most * (100.0 * me.hops) ** (1.0 / me.alpha_fair)
-    for i in range(me.hops):
-        if me.eta <= me.U_link[i] or me.stage_link[i] >= me.max_stage:
-            new = me.Wc_link[i] / (me.U_link[i] / me.eta) + increase
+    highest = most * (100.0 * state.hops) ** (1.0 / state.alpha_fair)
+    for i in range(state.hops):
+        if state.eta <= state.U_link[i] or state.stage_link[i] >= state.max_stage:
+            new = state.Wc_link[i] / (state.U_link[i] / state.eta) + increase
             stage = 0
         else:
-            new = me.Wc_link[i] + increase
-            stage = me.stage_link[i] + 1
+            new = state.Wc_link[i] + increase
+            stage = state.stage_link[i] + 1
         new = min(max(new, least), highest)
-        me.W_link[i] = new
+        state.W_link[i] = new
         if update:
-            me.stage_link[i] = stage
-            me.Wc_link[i] = new
+            state.stage_link[i] = stage
+            state.Wc_link[i] = new
         lowest = min(lowest, new)
-        joined += (most / new) ** me.alpha_fair if me.alpha_fair < np.inf else 0.0
-    if me.alpha_fair < np.inf:  # (7), by a common factor that keeps the powers finite
-        lowest = most * joined ** (-1.0 / me.alpha_fair)
+        joined += (most / new) ** state.alpha_fair if state.alpha_fair < np.inf else 0.0
+    if state.alpha_fair < np.inf:  # (7), by a common factor that keeps the powers finite
+        lowest = most * joined ** (-1.0 / state.alpha_fair)
     return max(min(lowest, most), least)
 
 
 @kernel
-def compute_wind(me: Any, U: Any, factor: Any) -> Any:
+def compute_wind(state: Any, U: Any, factor: Any) -> Any:
     """Lines 11-20, with a factor of the increase (Variable AI): W and incStage."""
-    if me.eta <= U or me.stage >= me.max_stage:
-        W = me.Wc / (U / me.eta) + factor * me.w_ai  # line 13
+    if state.eta <= U or state.stage >= state.max_stage:
+        W = state.Wc / (U / state.eta) + factor * state.w_ai  # line 13
         stage = 0
     else:
-        W = me.Wc + factor * me.w_ai  # line 17
-        stage = me.stage + 1
-    return min(max(W, me.w_least), me.w_init), stage
+        W = state.Wc + factor * state.w_ai  # line 17
+        stage = state.stage + 1
+    return min(max(W, state.w_least), state.w_init), stage
 
 
 @kernel
-def compute_rate(flow: Any, me: Any, U: Any, factor: Any) -> Any:
+def compute_rate(flow: Any, state: Any, U: Any, factor: Any) -> Any:
     """The public simulator's form of lines 11-20: rates in whole bits per second."""
-    if me.eta <= U or me.stage >= me.max_stage:
-        rate = me.Rc / (U / me.eta) + factor * me.rate_ai
+    if state.eta <= U or state.stage >= state.max_stage:
+        rate = state.Rc / (U / state.eta) + factor * state.rate_ai
         stage = 0
     else:
-        rate = me.Rc + factor * me.rate_ai
-        stage = me.stage + 1
-    return min(max(int(rate * 8.0) / 8.0, me.min_rate), flow.line_rate), stage
+        rate = state.Rc + factor * state.rate_ai
+        stage = state.stage + 1
+    return min(max(int(rate * 8.0) / 8.0, state.min_rate), flow.line_rate), stage
 
 
 @kernel
-def compute_by_ack(core: Any, uniforms: Any, flow: Any, me: Any, ack: Any, U: Any, update: Any) -> Any:
+def compute_by_ack(core: Any, uniforms: Any, flow: Any, state: Any, ack: Any, U: Any, update: Any) -> Any:
     """Lines 11-20 in either form, with Variable AI and Sampling Frequency; whether that begins a new period."""
-    if me.vai or me.sampling > 0:
-        vai_sf.observed(flow, me, ack, deepest_queue(me, ack), me.eta <= U)
-    factor = vai_sf.increases(me)
-    if me.sim:
-        new, stage = compute_rate(flow, me, U, factor)
-        reference, largest = me.Rc, flow.line_rate
+    if state.vai or state.sampling > 0:
+        vai_sf.observed(flow, state, ack, deepest_queue(state, ack), state.eta <= U)
+    factor = vai_sf.increases(state)
+    if state.sim:
+        new, stage = compute_rate(flow, state, U, factor)
+        reference, largest = state.Rc, flow.line_rate
     else:
-        new, stage = compute_wind(me, U, factor)
-        reference, largest = me.Wc, me.w_init
-    update = vai_sf.adjusts(me, new < reference, update)
-    if update and new < reference and vai_sf.ignores(core, uniforms, me, reference / largest):
-        return me.ignored_ends_period == 1
-    if me.sim:
-        me.R = new
+        new, stage = compute_wind(state, U, factor)
+        reference, largest = state.Wc, state.w_init
+    update = vai_sf.adjusts(state, new < reference, update)
+    if update and new < reference and vai_sf.ignores(core, uniforms, state, reference / largest):
+        return state.ignored_ends_period == 1
+    if state.sim:
+        state.R = new
     else:
-        me.W = new
+        state.W = new
     if update:  # lines 14-15, 18-19
-        me.stage = stage
-        if me.sim:
-            me.Rc = new
+        state.stage = stage
+        if state.sim:
+            state.Rc = new
         else:
-            me.Wc = new
-        vai_sf.adjusted(me)
+            state.Wc = new
+        vai_sf.adjusted(state)
     return update
 
 
 @kernel
-def deepest_queue(me: Any, ack: Any) -> Any:
+def deepest_queue(state: Any, ack: Any) -> Any:
     """Largest queue that an ACK reports of its path [bytes]."""
-    column = QLEN if me.multiq == OFF else QLEN_CLASS
+    column = QLEN if state.multiq == OFF else QLEN_CLASS
     deepest = 0.0
     for i in range(ack.hops):
-        deepest = max(deepest, queue_read(me.format, me.multi, ack.telemetry[i, column]))
+        deepest = max(deepest, queue_read(state.format, state.multi, ack.telemetry[i, column]))
     return deepest
 
 
 @kernel
-def record(me: Any, ack: Any) -> None:
+def record(state: Any, ack: Any) -> None:
     """Line 27: L = ack.L."""
-    me.hops = ack.hops
-    me.path = ack.path
+    state.hops = ack.hops
+    state.path = ack.path
     for i in range(ack.hops):
         for column in range(COLUMNS):
-            me.L[i, column] = ack.telemetry[i, column]
+            state.L[i, column] = ack.telemetry[i, column]
 
 
 @inlined
-def on_ack(sim: Any, f: Any, flow: Any, me: Any, ack: Any) -> None:
+def on_ack(sim: Any, f: Any, flow: Any, state: Any, ack: Any) -> None:
     """Lines 21-27: procedure NEWACK."""
-    if me.rx:
+    if state.rx:
         # What waits for the next notification is in flight too.
-        flow.window = ack.granted * (1.0 + flow.answer_period * 1e-12 / me.base_rtt)
-        flow.rate = min(ack.granted / me.base_rtt, flow.line_rate)
+        flow.window = ack.granted * (1.0 + flow.answer_period * 1e-12 / state.base_rtt)
+        flow.rate = min(ack.granted / state.base_rtt, flow.line_rate)
         repace(sim.core[0], flow)
         return
     # The first ACK, or the first one of another path: throw the records away and build up new ones (section 4.1).
-    if not same_path(me.format, me.hops, me.L, me.path, ack):
-        record(me, ack)
-        me.last_update = flow.sent
+    if not same_path(state.format, state.hops, state.L, state.path, ack):
+        record(state, ack)
+        state.last_update = flow.sent
         return
-    update = ack.end > me.last_update  # line 22
-    if me.reaction == PER_ACK:
+    update = ack.end > state.last_update  # line 22
+    if state.reaction == PER_ACK:
         update = True
-    elif me.reaction == PER_RTT and not update:
-        if not me.sim:
-            measure_inflight(sim.ports, me, ack, flow.line_rate)
-            record(me, ack)
+    elif state.reaction == PER_RTT and not update:
+        if not state.sim:
+            measure_inflight(sim.ports, state, ack, flow.line_rate)
+            record(state, ack)
         return
-    U = measure_inflight(sim.ports, me, ack, flow.line_rate)
-    if me.per_link and me.sim:
-        me.R = compute_registers(me, me.min_rate, flow.line_rate, me.rate_ai, update)
+    U = measure_inflight(sim.ports, state, ack, flow.line_rate)
+    if state.per_link and state.sim:
+        state.R = compute_registers(state, state.min_rate, flow.line_rate, state.rate_ai, update)
         if update:
-            me.Rc = me.R
-    elif me.per_link:
-        me.W = compute_registers(me, me.w_least, me.w_init, me.w_ai, update)
+            state.Rc = state.R
+    elif state.per_link:
+        state.W = compute_registers(state, state.w_least, state.w_init, state.w_ai, update)
         if update:
-            me.Wc = me.W
+            state.Wc = state.W
     else:
-        update = compute_by_ack(sim.core[0], sim.uniforms, flow, me, ack, U, update)  # lines 23, 26
-    if me.sim:
-        flow.rate = me.R
-        flow.window = float(int(me.w_init * me.R / flow.line_rate))
-        me.W = flow.window
-        me.Wc = me.w_init * me.Rc / flow.line_rate
+        update = compute_by_ack(sim.core[0], sim.uniforms, flow, state, ack, U, update)  # lines 23, 26
+    if state.sim:
+        flow.rate = state.R
+        flow.window = float(int(state.w_init * state.R / flow.line_rate))
+        state.W = flow.window
+        state.Wc = state.w_init * state.Rc / flow.line_rate
     else:
-        flow.window = me.W
-        flow.rate = min(me.W / me.base_rtt, flow.line_rate)  # line 27
+        flow.window = state.W
+        flow.rate = min(state.W / state.base_rtt, flow.line_rate)  # line 27
     repace(sim.core[0], flow)
     if update:
-        me.last_update = flow.sent  # line 24
-    record(me, ack)
+        state.last_update = flow.sent  # line 24
+    record(state, ack)
 
 
 @kernel
-def observe(core: Any, flow: Any, me: Any, samples: Any, row: Any, f: Any) -> None:
+def observe(core: Any, flow: Any, state: Any, samples: Any, row: Any, f: Any) -> None:
     """Write a flow's sample in the order of `OBSERVABLES`."""
-    samples[row, f, 3] = me.W
-    samples[row, f, 4] = me.Wc
-    samples[row, f, 5] = me.U
+    samples[row, f, 3] = state.W
+    samples[row, f, 4] = state.Wc
+    samples[row, f, 5] = state.U
     samples[row, f, 6] = inflight(core, flow)
-    vai_sf.observe(me, samples, row, f, 7)
+    vai_sf.observe(state, samples, row, f, 7)

@@ -27,31 +27,31 @@ OBSERVABLES: dict[str, tuple[str, str]] = {}
 PACED_BY = ("repeat",)
 
 
-def fill(parameters: NoControl, flow: Any, me: Any) -> None:
+def init_state(parameters: NoControl, flow: Any, state: Any) -> None:
     """Write a flow's schedule."""
     steps = [] if parameters.schedule is None else steps_of(parameters.schedule)
-    me.period = parameters.repeat or 0.0
-    if me.period:  # what lies beyond is never reached
-        steps = [(time, rate) for time, rate in steps if time < me.period]
-    me.steps = len(steps)
+    state.period = parameters.repeat or 0.0
+    if state.period:  # what lies beyond is never reached
+        steps = [(time, rate) for time, rate in steps if time < state.period]
+    state.steps = len(steps)
     for i, (time, rate) in enumerate(steps):
-        me.time[i], me.rate[i] = time, min(rate, flow.line_rate)
+        state.time[i], state.rate[i] = time, min(rate, flow.line_rate)
 
 
 @kernel
-def begin(flow: Any, me: Any, now: Any) -> None:
+def begin(flow: Any, state: Any, now: Any) -> None:
     """The schedule begins as the flow does."""
-    me.began = now
-    if me.steps > 0:
-        flow.timer = now + me.time[0]
+    state.began = now
+    if state.steps > 0:
+        flow.timer = now + state.time[0]
 
 
 @kernel
-def on_timer(flow: Any, me: Any) -> None:
+def on_timer(flow: Any, state: Any) -> None:
     """A step of the schedule is due."""
-    flow.rate = me.rate[me.done]
-    me.done += 1
-    if me.done == me.steps and me.period > 0.0:
-        me.done = 0
-        me.began += me.period
-    flow.timer = me.began + me.time[me.done] if me.done < me.steps else np.inf
+    flow.rate = state.rate[state.done]
+    state.done += 1
+    if state.done == state.steps and state.period > 0.0:
+        state.done = 0
+        state.began += state.period
+    flow.timer = state.began + state.time[state.done] if state.done < state.steps else np.inf

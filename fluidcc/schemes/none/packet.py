@@ -30,42 +30,42 @@ STATE = np.dtype(
 OBSERVABLES: dict[str, tuple[str, str]] = {}
 
 
-def fill(parameters: NoControl, flow: Any, me: Any) -> None:
+def init_state(parameters: NoControl, flow: Any, state: Any) -> None:
     """Write a flow's schedule."""
     steps = [] if parameters.schedule is None else steps_of(parameters.schedule)
-    me.period = 0 if parameters.repeat is None else round(parameters.repeat * PS)
-    if me.period:  # what lies beyond is never reached
-        steps = [(time, rate) for time, rate in steps if round(time * PS) < me.period]
-    me.steps = len(steps)
+    state.period = 0 if parameters.repeat is None else round(parameters.repeat * PS)
+    if state.period:  # what lies beyond is never reached
+        steps = [(time, rate) for time, rate in steps if round(time * PS) < state.period]
+    state.steps = len(steps)
     for i, (time, rate) in enumerate(steps):
-        me.time[i], me.rate[i] = round(time * PS), min(rate, flow.line_rate)
+        state.time[i], state.rate[i] = round(time * PS), min(rate, flow.line_rate)
 
 
 @kernel
-def begin(sim: Any, f: Any, flow: Any, me: Any) -> None:
+def begin(sim: Any, f: Any, flow: Any, state: Any) -> None:
     """A step at the very start holds from the first packet on."""
-    if me.steps > 0 and me.time[0] == 0:
-        on_timer(sim, f, flow, me)
-    elif me.steps > 0:
-        await_next(sim, f, flow, me)
+    if state.steps > 0 and state.time[0] == 0:
+        on_timer(sim, f, flow, state)
+    elif state.steps > 0:
+        await_next(sim, f, flow, state)
 
 
 @kernel
-def on_timer(sim: Any, f: Any, flow: Any, me: Any) -> None:
+def on_timer(sim: Any, f: Any, flow: Any, state: Any) -> None:
     """A step of the schedule is due; at a rate of 0, a window of 0 keeps the flow silent."""
-    flow.rate = me.rate[me.done]
-    me.done += 1
+    flow.rate = state.rate[state.done]
+    state.done += 1
     flow.window = 0.0 if flow.rate == 0.0 else np.inf
     if flow.rate > 0.0:
         repace(sim.core[0], flow)
-    if me.done == me.steps and me.period > 0:
-        me.done = 0
-        me.began += me.period
-    if me.done < me.steps:
-        await_next(sim, f, flow, me)
+    if state.done == state.steps and state.period > 0:
+        state.done = 0
+        state.began += state.period
+    if state.done < state.steps:
+        await_next(sim, f, flow, state)
 
 
 @kernel
-def await_next(sim: Any, f: Any, flow: Any, me: Any) -> None:
+def await_next(sim: Any, f: Any, flow: Any, state: Any) -> None:
     """Wake up at the next step."""
-    schedule(sim.core[0], sim.calendar, flow.start + me.began + me.time[me.done], TIMER, f * _TIMERS)
+    schedule(sim.core[0], sim.calendar, flow.start + state.began + state.time[state.done], TIMER, f * _TIMERS)

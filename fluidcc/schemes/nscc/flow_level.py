@@ -45,81 +45,86 @@ STATE = np.dtype(
 )
 
 
-def fill(parameters: NSCC, flow: Any, me: Any) -> None:
+def init_state(parameters: NSCC, flow: Any, state: Any) -> None:
     """Write a flow's parameters and first state."""
     p, g = parameters, gains(parameters)
-    me.alpha, me.fair, me.fast_gain, me.eta = g.alpha, g.fair, g.fast, g.eta
-    me.target_delay, me.clear_delay, me.averaging = p.target_delay, p.clear_delay, p.averaging
-    me.gamma, me.max_md_jump, me.adjust_period = p.gamma, p.max_md_jump, p.adjust_period
-    me.qa_threshold, me.qa_gate, me.adapts = p.qa_threshold, 2.0**-p.qa_gate, p.quick_adapt
-    me.most_per_s, me.base_rtt, me.qa_left = p.max_window / p.base_rtt, p.base_rtt, -1.0
-    me.window = max(p.initial_window * (flow.initial_rate / flow.line_rate), flow.counted)
-    flow.rate, flow.window = flow.line_rate, max(me.window - 0.5 * flow.counted, flow.counted)
+    state.alpha, state.fair, state.fast_gain, state.eta = g.alpha, g.fair, g.fast, g.eta
+    state.target_delay, state.clear_delay, state.averaging = p.target_delay, p.clear_delay, p.averaging
+    state.gamma, state.max_md_jump, state.adjust_period = p.gamma, p.max_md_jump, p.adjust_period
+    state.qa_threshold, state.qa_gate, state.adapts = p.qa_threshold, 2.0**-p.qa_gate, p.quick_adapt
+    state.most_per_s, state.base_rtt, state.qa_left = p.max_window / p.base_rtt, p.base_rtt, -1.0
+    state.window = max(p.initial_window * (flow.initial_rate / flow.line_rate), flow.counted)
+    flow.rate, flow.window = flow.line_rate, max(state.window - 0.5 * flow.counted, flow.counted)
 
 
 @kernel
-def on_step(flow: Any, me: Any, dt: Any) -> None:
+def on_step(flow: Any, state: Any, dt: Any) -> None:
     """Adjust the window by marks and delay, in four cases, after a check for Quick Adapt."""
     newly, marks = flow.newly * flow.counted / flow.packet, flow.marking
     adapts = over = acts = cuts = ends = False
     if flow.acked > 0.0:
-        me.base_rtt = min(me.base_rtt, flow.rtt)
-        delay = flow.rtt - me.base_rtt
+        state.base_rtt = min(state.base_rtt, flow.rtt)
+        delay = flow.rtt - state.base_rtt
     else:
         delay = 0.0
-    most = max(me.most_per_s * me.base_rtt, flow.counted)
-    first = me.qa_left < 0.0
-    me.achieved += newly
-    me.to_ignore = max(me.to_ignore - newly, 0.0)
+    most = max(state.most_per_s * state.base_rtt, flow.counted)
+    first = state.qa_left < 0.0
+    state.achieved += newly
+    state.to_ignore = max(state.to_ignore - newly, 0.0)
     if newly > 0.0:
-        gain = 1.0 if first else min(dt / me.averaging, 1.0)
-        me.average += gain * (delay - me.average)
-        ignores = me.to_ignore > 0.0 and marks > 0.0
-        over = not (ignores and marks >= 1.0) and me.qa_left <= dt
-        adapts = over and not first and delay > me.qa_threshold and me.achieved < most * me.qa_gate and me.adapts
+        gain = 1.0 if first else min(dt / state.averaging, 1.0)
+        state.average += gain * (delay - state.average)
+        ignores = state.to_ignore > 0.0 and marks > 0.0
+        over = not (ignores and marks >= 1.0) and state.qa_left <= dt
+        adapts = (
+            over and not first and delay > state.qa_threshold and state.achieved < most * state.qa_gate and state.adapts
+        )
         acts = not ignores and not adapts
     if acts:
         unmarked = (1.0 - marks) * newly
-        grown = me.window
-        low = delay < me.target_delay
-        if low and delay < me.clear_delay:
-            me.clear += unmarked
-            me.fast = me.fast or me.clear > me.window
+        grown = state.window
+        low = delay < state.target_delay
+        if low and delay < state.clear_delay:
+            state.clear += unmarked
+            state.fast = state.fast or state.clear > state.window
         else:
             if low:
-                me.clear = 0.0
-            me.fast = 0
-        if me.fast:
-            grown += me.fast_gain * unmarked
+                state.clear = 0.0
+            state.fast = 0
+        if state.fast:
+            grown += state.fast_gain * unmarked
         elif low:
-            grown += me.alpha * (me.target_delay - delay) * unmarked / me.window
+            grown += state.alpha * (state.target_delay - delay) * unmarked / state.window
         else:
-            grown += me.fair * unmarked / me.window
-        if not low and me.since_cut + dt > me.base_rtt:
-            me.expected += marks * newly / flow.counted
-            if me.expected >= 1.0 and me.average > me.target_delay:
+            grown += state.fair * unmarked / state.window
+        if not low and state.since_cut + dt > state.base_rtt:
+            state.expected += marks * newly / flow.counted
+            if state.expected >= 1.0 and state.average > state.target_delay:
                 cuts = True
-                factor = max(1.0 - me.gamma * (me.average - me.target_delay) / max(me.average, 1e-12), me.max_md_jump)
+                factor = max(
+                    1.0 - state.gamma * (state.average - state.target_delay) / max(state.average, 1e-12),
+                    state.max_md_jump,
+                )
                 grown = max(grown * factor, flow.counted)
         else:
-            me.expected = 0.0
+            state.expected = 0.0
         if not low and marks > 0.0:
-            me.clear, me.fast = 0.0, 0
-        ends = me.since_adjust + dt >= me.adjust_period
+            state.clear, state.fast = 0.0, 0
+        ends = state.since_adjust + dt >= state.adjust_period
         if ends:
-            grown += me.eta
-        me.window = min(grown, most)
+            grown += state.eta
+        state.window = min(grown, most)
     else:
-        me.expected = 0.0
+        state.expected = 0.0
     if adapts:
-        me.window = max(me.achieved, flow.counted)
-        me.to_ignore = (flow.sent - flow.acked) * flow.counted / flow.packet
-    me.since_adjust = 0.0 if ends else me.since_adjust + dt
-    me.since_cut = 0.0 if cuts else me.since_cut + dt
+        state.window = max(state.achieved, flow.counted)
+        state.to_ignore = (flow.sent - flow.acked) * flow.counted / flow.packet
+    state.since_adjust = 0.0 if ends else state.since_adjust + dt
+    state.since_cut = 0.0 if cuts else state.since_cut + dt
     if cuts:
-        me.expected = 0.0
+        state.expected = 0.0
     if over:
-        me.achieved, me.qa_left = 0.0, me.base_rtt + me.target_delay
+        state.achieved, state.qa_left = 0.0, state.base_rtt + state.target_delay
     elif not first:
-        me.qa_left = max(me.qa_left - dt, 0.0)
-    flow.window = max(me.window - 0.5 * flow.counted, flow.counted)
+        state.qa_left = max(state.qa_left - dt, 0.0)
+    flow.window = max(state.window - 0.5 * flow.counted, flow.counted)

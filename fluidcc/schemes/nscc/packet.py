@@ -69,155 +69,160 @@ OBSERVABLES = {
 }
 
 
-def fill(parameters: NSCC, flow: Any, me: Any) -> None:
+def init_state(parameters: NSCC, flow: Any, state: Any) -> None:
     """Write a flow's parameters and first state."""
     p = parameters
-    me.target, me.gamma, me.max_md_jump, me.clear_delay = p.target_delay, p.gamma, p.max_md_jump, p.clear_delay
-    me.alpha, me.fair, me.fast, me.eta = gains(p)
-    me.adapts, me.qa_threshold, me.qa_share = p.quick_adapt, p.qa_threshold, 2.0**-p.qa_gate
-    me.adjust_bytes, me.adjust_period, me.averaging = p.adjust_packets * p.mtu, p.adjust_period, p.averaging
-    me.w_init, me.w_most, me.config_rtt, me.packet = p.initial_window, p.max_window, p.base_rtt, p.mtu
+    state.target, state.gamma, state.max_md_jump, state.clear_delay = (
+        p.target_delay,
+        p.gamma,
+        p.max_md_jump,
+        p.clear_delay,
+    )
+    state.alpha, state.fair, state.fast, state.eta = gains(p)
+    state.adapts, state.qa_threshold, state.qa_share = p.quick_adapt, p.qa_threshold, 2.0**-p.qa_gate
+    state.adjust_bytes, state.adjust_period, state.averaging = p.adjust_packets * p.mtu, p.adjust_period, p.averaging
+    state.w_init, state.w_most, state.config_rtt, state.packet = p.initial_window, p.max_window, p.base_rtt, p.mtu
 
 
 @kernel
-def begin(core: Any, flow: Any, me: Any) -> None:
+def begin(core: Any, flow: Any, state: Any) -> None:
     """Start with the largest window, or the share of it that an initial rate is of the line rate."""
-    me.W = max(me.w_init * (flow.rate / flow.line_rate), me.packet)
-    me.base_rtt = me.config_rtt
-    me.sampled = me.adjusted = me.decreased = core.now
+    state.W = max(state.w_init * (flow.rate / flow.line_rate), state.packet)
+    state.base_rtt = state.config_rtt
+    state.sampled = state.adjusted = state.decreased = core.now
     flow.rate = flow.line_rate
-    limit(flow, me)
+    limit(flow, state)
 
 
 @kernel
-def limit(flow: Any, me: Any) -> None:
+def limit(flow: Any, state: Any) -> None:
     """A packet may go if it fits into the window whole, NSCC.CanSend; the engine lets go what begins below a limit."""
-    flow.window = math.floor(me.W) - me.packet + 1.0
+    flow.window = math.floor(state.W) - state.packet + 1.0
 
 
 @kernel
-def largest(me: Any) -> Any:
+def largest(state: Any) -> Any:
     """MaxWnd, in proportion to the base RTT as it is measured [bytes]."""
-    return me.w_most * me.base_rtt / me.config_rtt
+    return state.w_most * state.base_rtt / state.config_rtt
 
 
 @kernel
-def adapted(core: Any, flow: Any, me: Any, marked: Any, trimmed: Any) -> Any:
+def adapted(core: Any, flow: Any, state: Any, marked: Any, trimmed: Any) -> Any:
     """quick_adapt: whether it set the window or this mark is to be ignored; either undoes increases under way."""
-    if not me.adapts:
+    if not state.adapts:
         return False
     done = False
-    if me.ignored < me.to_ignore and marked:
+    if state.ignored < state.to_ignore and marked:
         done = True
-    elif core.now >= me.qa_end:
-        extreme = trimmed or me.trigger or me.delay > me.qa_threshold
-        if me.qa_end != 0 and extreme and me.achieved < me.qa_share * largest(me):
-            me.W = max(me.achieved, me.packet)
-            me.to_ignore = inflight(core, flow)
-            me.ignored = 0.0
-            me.trigger = 0
+    elif core.now >= state.qa_end:
+        extreme = trimmed or state.trigger or state.delay > state.qa_threshold
+        if state.qa_end != 0 and extreme and state.achieved < state.qa_share * largest(state):
+            state.W = max(state.achieved, state.packet)
+            state.to_ignore = inflight(core, flow)
+            state.ignored = 0.0
+            state.trigger = 0
             done = True
-        me.achieved = 0.0
-        me.qa_end = core.now + int((me.base_rtt + me.target) * 1e12)
+        state.achieved = 0.0
+        state.qa_end = core.now + int((state.base_rtt + state.target) * 1e12)
     if done:
-        me.grown = 0.0
-        me.answered = 0.0
+        state.grown = 0.0
+        state.answered = 0.0
     return done
 
 
 @kernel
-def increase(me: Any, newly: Any) -> None:
+def increase(state: Any, newly: Any) -> None:
     """proportional_increase, or fast_increase in its place once a window has come back from an empty path."""
-    if me.delay < me.clear_delay:
-        me.clear += newly
-        me.fast_mode = me.fast_mode or me.clear > me.W
+    if state.delay < state.clear_delay:
+        state.clear += newly
+        state.fast_mode = state.fast_mode or state.clear > state.W
     else:
-        me.clear = 0.0
-        me.fast_mode = 0
-    if me.fast_mode:
-        me.W = min(me.W + newly * me.fast, largest(me))
+        state.clear = 0.0
+        state.fast_mode = 0
+    if state.fast_mode:
+        state.W = min(state.W + newly * state.fast, largest(state))
     else:
-        me.grown += me.alpha * newly * (me.target - me.delay)
+        state.grown += state.alpha * newly * (state.target - state.delay)
 
 
 @kernel
-def decrease(core: Any, me: Any) -> None:
+def decrease(core: Any, state: Any) -> None:
     """multiplicative_decrease: once per base RTT, by the average delay's excess over the target."""
-    me.fast_mode = 0
-    me.clear = 0.0
-    if me.average > me.target and (core.now - me.decreased) * 1e-12 > me.base_rtt:
-        me.W *= max(1.0 - me.gamma * (me.average - me.target) / me.average, me.max_md_jump)
-        me.W = max(me.W, me.packet)
-        me.decreased = core.now
+    state.fast_mode = 0
+    state.clear = 0.0
+    if state.average > state.target and (core.now - state.decreased) * 1e-12 > state.base_rtt:
+        state.W *= max(1.0 - state.gamma * (state.average - state.target) / state.average, state.max_md_jump)
+        state.W = max(state.W, state.packet)
+        state.decreased = core.now
 
 
 @kernel
-def adjust(core: Any, me: Any) -> None:
+def adjust(core: Any, state: Any) -> None:
     """fulfill_adjustment: increases take effect after some packets or a period, and eta after a period."""
-    over = (core.now - me.adjusted) * 1e-12 >= me.adjust_period
-    if not over and me.answered <= me.adjust_bytes:
+    over = (core.now - state.adjusted) * 1e-12 >= state.adjust_period
+    if not over and state.answered <= state.adjust_bytes:
         return
-    me.W += me.grown / me.W
+    state.W += state.grown / state.W
     if over:
-        me.W += me.eta
-        me.adjusted = core.now
-    me.W = min(me.W, max(largest(me), me.packet))
-    me.grown = 0.0
-    me.answered = 0.0
+        state.W += state.eta
+        state.adjusted = core.now
+    state.W = min(state.W, max(largest(state), state.packet))
+    state.grown = 0.0
+    state.answered = 0.0
 
 
 @kernel
-def update_delay(core: Any, me: Any, delay: Any) -> None:
+def update_delay(core: Any, state: Any, delay: Any) -> None:
     """update_delay: the average moves by each sample as far as the time since the last is of its own."""
-    me.average += min((core.now - me.sampled) * 1e-12 / me.averaging, 1.0) * (delay - me.average)
-    me.sampled = core.now
+    state.average += min((core.now - state.sampled) * 1e-12 / state.averaging, 1.0) * (delay - state.average)
+    state.sampled = core.now
 
 
 @kernel
-def on_ack(core: Any, flow: Any, me: Any, ack: Any) -> None:
+def on_ack(core: Any, flow: Any, state: Any, ack: Any) -> None:
     """NSCC.OnACK: by the mark and the queueing delay, one of four."""
-    newly, marked = ack.covers * me.packet, ack.marks > 0
-    me.ignored += newly
-    me.answered += newly
-    me.achieved += newly
+    newly, marked = ack.covers * state.packet, ack.marks > 0
+    state.ignored += newly
+    state.answered += newly
+    state.achieved += newly
     rtt = (core.now - ack.sent) * 1e-12
-    me.base_rtt = min(me.base_rtt, rtt)
-    me.delay = rtt - me.base_rtt
-    update_delay(core, me, me.delay)
-    if not adapted(core, flow, me, marked, False):
+    state.base_rtt = min(state.base_rtt, rtt)
+    state.delay = rtt - state.base_rtt
+    update_delay(core, state, state.delay)
+    if not adapted(core, flow, state, marked, False):
         if not marked:
-            if me.delay >= me.target:
-                me.grown += me.fair * newly  # fair_increase
+            if state.delay >= state.target:
+                state.grown += state.fair * newly  # fair_increase
             else:
-                increase(me, newly)
-        elif me.delay >= me.target:
-            decrease(core, me)
-        adjust(core, me)
-    limit(flow, me)
+                increase(state, newly)
+        elif state.delay >= state.target:
+            decrease(core, state)
+        adjust(core, state)
+    limit(flow, state)
 
 
 @kernel
-def on_loss(core: Any, flow: Any, me: Any, size: Any, why: Any, when: Any) -> None:
+def on_loss(core: Any, flow: Any, state: Any, size: Any, why: Any, when: Any) -> None:
     """NSCC.OnNACK of a trimmed packet, or NSCC.OnInferredLoss: the window loses the packet, unless Quick Adapt sets it.
 
     A trimmed packet counts as marked, and as one that met a queue of a base RTT.
     """
-    me.ignored += size
+    state.ignored += size
     done = False
     if why == LOST_TRIMMED:
-        me.base_rtt = min(me.base_rtt, (core.now - when) * 1e-12)
-        update_delay(core, me, me.config_rtt)
-        me.trigger = 1
-        done = adapted(core, flow, me, True, True)
+        state.base_rtt = min(state.base_rtt, (core.now - when) * 1e-12)
+        update_delay(core, state, state.config_rtt)
+        state.trigger = 1
+        done = adapted(core, flow, state, True, True)
     if not done:
-        me.W = max(me.W - size, me.packet)
-    limit(flow, me)
+        state.W = max(state.W - size, state.packet)
+    limit(flow, state)
 
 
 @kernel
-def observe(core: Any, flow: Any, me: Any, samples: Any, row: Any, f: Any) -> None:
+def observe(core: Any, flow: Any, state: Any, samples: Any, row: Any, f: Any) -> None:
     """Write a flow's sample in the order of `OBSERVABLES`."""
-    samples[row, f, 3] = me.W
-    samples[row, f, 4] = me.delay
-    samples[row, f, 5] = me.average
+    samples[row, f, 3] = state.W
+    samples[row, f, 4] = state.delay
+    samples[row, f, 5] = state.average
     samples[row, f, 6] = inflight(core, flow)

@@ -32,34 +32,34 @@ STATE = np.dtype(
 )
 
 
-def fill(parameters: Swift, flow: Any, me: Any) -> None:
+def init_state(parameters: Swift, flow: Any, state: Any) -> None:
     """Write a flow's parameters and first state."""
     p = parameters
-    me.ai, me.beta, me.max_mdf, me.base_target = p.ai, p.beta, p.max_mdf, p.base_target
-    me.scales, me.range = p.flow_scaling, p.fs_range
-    if me.scales:
-        me.slope, me.offset = scaling(p)
-    me.least, me.most = p.min_cwnd, p.max_window / flow.counted
-    me.window = flow.window = min(p.initial_window, flow.initial_rate * p.base_rtt)
+    state.ai, state.beta, state.max_mdf, state.base_target = p.ai, p.beta, p.max_mdf, p.base_target
+    state.scales, state.range = p.flow_scaling, p.fs_range
+    if state.scales:
+        state.slope, state.offset = scaling(p)
+    state.least, state.most = p.min_cwnd, p.max_window / flow.counted
+    state.window = flow.window = min(p.initial_window, flow.initial_rate * p.base_rtt)
 
 
 @kernel
-def on_step(flow: Any, me: Any) -> None:
+def on_step(flow: Any, state: Any) -> None:
     """Algorithm 1 for the ACKs of a step; all have the delay of the last."""
     if flow.acked <= 0.0:
         return
-    packets, delay = me.window / flow.counted, flow.rtt
-    target = me.base_target
-    if me.scales:
-        target += min(max(me.slope / packets**0.5 + me.offset, 0.0), me.range)
+    packets, delay = state.window / flow.counted, flow.rtt
+    target = state.base_target
+    if state.scales:
+        target += min(max(state.slope / packets**0.5 + state.offset, 0.0), state.range)
     under_way = (flow.sent - flow.acked + flow.newly) * flow.counted / flow.packet
     if delay < target:
         # A window that holds nothing back, of a flow at line rate with less in flight, does not grow.
-        if flow.rate < flow.line_rate or under_way >= me.window:
-            packets += me.ai * flow.newly / flow.packet / max(packets, 1.0)
-    elif flow.newly > 0.0 and flow.acked > me.cut_end:
-        packets *= max(1.0 - me.beta * (delay - target) / delay, me.max_mdf)
-        me.cut_end = flow.sent
-    packets = max(min(packets, me.most), me.least)
+        if flow.rate < flow.line_rate or under_way >= state.window:
+            packets += state.ai * flow.newly / flow.packet / max(packets, 1.0)
+    elif flow.newly > 0.0 and flow.acked > state.cut_end:
+        packets *= max(1.0 - state.beta * (delay - target) / delay, state.max_mdf)
+        state.cut_end = flow.sent
+    packets = max(min(packets, state.most), state.least)
     flow.rate = min(packets * flow.packet / delay, flow.line_rate) if packets < 1.0 else flow.line_rate
-    me.window = flow.window = packets * flow.counted
+    state.window = flow.window = packets * flow.counted

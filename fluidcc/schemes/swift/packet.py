@@ -56,16 +56,16 @@ OBSERVABLES = {
 }
 
 
-def fill(parameters: Swift, flow: Any, me: Any) -> None:
+def init_state(parameters: Swift, flow: Any, state: Any) -> None:
     """Write a flow's parameters and first state."""
     p = parameters
-    me.ai, me.beta, me.max_mdf = p.ai, p.beta, p.max_mdf
-    me.fixed = p.base_target
-    me.slope, me.offset = scaling(p) if p.flow_scaling else (0.0, 0.0)
-    me.range = p.fs_range if p.flow_scaling else 0.0
-    me.w_init, me.w_most, me.least = p.initial_window, p.max_window, p.min_cwnd
-    me.last_update, me.factor = -1, 1.0
-    vai_sf.fill(p, me, p.token_thresh)
+    state.ai, state.beta, state.max_mdf = p.ai, p.beta, p.max_mdf
+    state.fixed = p.base_target
+    state.slope, state.offset = scaling(p) if p.flow_scaling else (0.0, 0.0)
+    state.range = p.fs_range if p.flow_scaling else 0.0
+    state.w_init, state.w_most, state.least = p.initial_window, p.max_window, p.min_cwnd
+    state.last_update, state.factor = -1, 1.0
+    vai_sf.init_state(p, state, p.token_thresh)
 
 
 def shown(parameters: Swift) -> int:
@@ -74,97 +74,97 @@ def shown(parameters: Swift) -> int:
 
 
 @kernel
-def begin(core: Any, flow: Any, me: Any) -> None:
+def begin(core: Any, flow: Any, state: Any) -> None:
     """Start at line rate, or at the share of W_init that an initial rate is of it."""
-    me.packet = flow.payload if core.payload_window else flow.payload + flow.overhead
-    me.most = me.w_most / me.packet
-    me.W = max(me.w_init * (flow.rate / flow.line_rate) / me.packet, me.least)
-    me.W_reference = me.W
-    me.target = target_delay(me)
-    flow.window = me.W * me.packet
+    state.packet = flow.payload if core.payload_window else flow.payload + flow.overhead
+    state.most = state.w_most / state.packet
+    state.W = max(state.w_init * (flow.rate / flow.line_rate) / state.packet, state.least)
+    state.W_reference = state.W
+    state.target = target_delay(state)
+    flow.window = state.W * state.packet
 
 
 @kernel
-def target_delay(me: Any) -> Any:
+def target_delay(state: Any) -> Any:
     """Target of a path, and what flow scaling adds for a small window [s]."""
-    return me.fixed + max(0.0, min(me.slope / me.W**0.5 + me.offset, me.range))
+    return state.fixed + max(0.0, min(state.slope / state.W**0.5 + state.offset, state.range))
 
 
 @kernel
-def cut(me: Any) -> Any:
+def cut(state: Any) -> Any:
     """Factor of a multiplicative decrease, (1) of Snyder and Lebeck; 1 below the target."""
-    if me.rtt < me.target:
+    if state.rtt < state.target:
         return 1.0
-    return max(1.0 - me.beta * (me.rtt - me.target) / me.rtt, me.max_mdf)
+    return max(1.0 - state.beta * (state.rtt - state.target) / state.rtt, state.max_mdf)
 
 
 @kernel
-def limited(core: Any, flow: Any, me: Any, ack: Any) -> Any:
+def limited(core: Any, flow: Any, state: Any, ack: Any) -> Any:
     """Check whether the window holds the flow back, or its pacer does: it grows only then."""
-    return flow.rate < flow.line_rate or inflight(core, flow) + ack.covers * me.packet >= me.W * me.packet
+    return flow.rate < flow.line_rate or inflight(core, flow) + ack.covers * state.packet >= state.W * state.packet
 
 
 @kernel
-def by_round_trip(core: Any, uniforms: Any, flow: Any, me: Any, ack: Any) -> None:
+def by_round_trip(core: Any, uniforms: Any, flow: Any, state: Any, ack: Any) -> None:
     """Algorithm 1: an increase by every ACK, a decrease once per round trip."""
-    if me.rtt < me.target:
-        if limited(core, flow, me, ack):
-            me.W += me.ai * me.factor * ack.covers / max(me.W, 1.0)
-    elif ack.sent >= me.decreased:
-        ignored = vai_sf.ignores(core, uniforms, me, me.W * me.packet / me.w_init)
+    if state.rtt < state.target:
+        if limited(core, flow, state, ack):
+            state.W += state.ai * state.factor * ack.covers / max(state.W, 1.0)
+    elif ack.sent >= state.decreased:
+        ignored = vai_sf.ignores(core, uniforms, state, state.W * state.packet / state.w_init)
         if not ignored:
-            me.W *= cut(me)
-        if not ignored or me.ignored_ends_period:
-            me.decreased = core.now
+            state.W *= cut(state)
+        if not ignored or state.ignored_ends_period:
+            state.decreased = core.now
 
 
 @kernel
-def by_reference(core: Any, uniforms: Any, flow: Any, me: Any, ack: Any) -> None:
+def by_reference(core: Any, uniforms: Any, flow: Any, state: Any, ack: Any) -> None:
     """Set W at each ACK from a reference, with an increase even if congested (Sampling Frequency, V-B)."""
-    if me.last_update < 0:
-        me.last_update = flow.sent
-    new = max(min(me.W_reference * cut(me) + me.ai * vai_sf.increases(me), me.most), me.least)
-    decreases = new < me.W_reference
-    if not decreases and not limited(core, flow, me, ack):
+    if state.last_update < 0:
+        state.last_update = flow.sent
+    new = max(min(state.W_reference * cut(state) + state.ai * vai_sf.increases(state), state.most), state.least)
+    decreases = new < state.W_reference
+    if not decreases and not limited(core, flow, state, ack):
         return
-    if vai_sf.adjusts(me, decreases, ack.end > me.last_update):
-        if decreases and vai_sf.ignores(core, uniforms, me, me.W_reference * me.packet / me.w_init):
-            if me.ignored_ends_period:
-                me.last_update = flow.sent
+    if vai_sf.adjusts(state, decreases, ack.end > state.last_update):
+        if decreases and vai_sf.ignores(core, uniforms, state, state.W_reference * state.packet / state.w_init):
+            if state.ignored_ends_period:
+                state.last_update = flow.sent
             return
-        me.W_reference = new
-        me.last_update = flow.sent
-        vai_sf.adjusted(me)
-    me.W = new
+        state.W_reference = new
+        state.last_update = flow.sent
+        vai_sf.adjusted(state)
+    state.W = new
 
 
 @inlined
-def on_ack(sim: Any, flow: Any, me: Any, ack: Any) -> None:
+def on_ack(sim: Any, flow: Any, state: Any, ack: Any) -> None:
     """Algorithm 1, on an ACK, or what Sampling Frequency makes of it."""
     core = sim.core[0]
-    me.rtt = (core.now - ack.sent) * 1e-12
-    me.target = target_delay(me)
-    if me.sampling > 0:
-        vai_sf.observed(flow, me, ack, me.rtt, me.rtt >= me.target)
-        by_reference(core, sim.uniforms, flow, me, ack)
+    state.rtt = (core.now - ack.sent) * 1e-12
+    state.target = target_delay(state)
+    if state.sampling > 0:
+        vai_sf.observed(flow, state, ack, state.rtt, state.rtt >= state.target)
+        by_reference(core, sim.uniforms, flow, state, ack)
     else:
-        if me.vai and vai_sf.observed(flow, me, ack, me.rtt, me.rtt >= me.target):
-            me.factor = vai_sf.increases(me)  # tokens are for the increases of a round trip
-            vai_sf.adjusted(me)
-        by_round_trip(core, sim.uniforms, flow, me, ack)
-    me.W = max(min(me.W, me.most), me.least)
-    flow.window = me.W * me.packet
+        if state.vai and vai_sf.observed(flow, state, ack, state.rtt, state.rtt >= state.target):
+            state.factor = vai_sf.increases(state)  # tokens are for the increases of a round trip
+            vai_sf.adjusted(state)
+        by_round_trip(core, sim.uniforms, flow, state, ack)
+    state.W = max(min(state.W, state.most), state.least)
+    flow.window = state.W * state.packet
     # Below one packet: one in rtt/W.
-    paced = me.W * (flow.payload + flow.overhead) / me.rtt if me.W < 1.0 else flow.line_rate
+    paced = state.W * (flow.payload + flow.overhead) / state.rtt if state.W < 1.0 else flow.line_rate
     flow.rate = min(paced, flow.line_rate)
     repace(core, flow)
 
 
 @kernel
-def observe(core: Any, flow: Any, me: Any, samples: Any, row: Any, f: Any) -> None:
+def observe(core: Any, flow: Any, state: Any, samples: Any, row: Any, f: Any) -> None:
     """Write a flow's sample in the order of `OBSERVABLES`."""
-    samples[row, f, 3] = me.W * me.packet
-    samples[row, f, 4] = me.rtt
-    samples[row, f, 5] = me.target
+    samples[row, f, 3] = state.W * state.packet
+    samples[row, f, 4] = state.rtt
+    samples[row, f, 5] = state.target
     samples[row, f, 6] = inflight(core, flow)
-    vai_sf.observe(me, samples, row, f, 7)
+    vai_sf.observe(state, samples, row, f, 7)

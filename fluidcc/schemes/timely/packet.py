@@ -53,89 +53,89 @@ STATE = np.dtype(
 OBSERVABLES = {"rtt": ("s", "last RTT"), "rtt_gradient": ("1", "normalised gradient of the RTT")}
 
 
-def fill(parameters: TIMELY, flow: Any, me: Any) -> None:
+def init_state(parameters: TIMELY, flow: Any, state: Any) -> None:
     """Write a flow's parameters and first state."""
     p = parameters
-    me.ewma, me.beta, me.rate_ai, me.min_rate = p.ewma, p.beta, p.rate_ai, p.min_rate
-    me.hai_gain, me.hai_steps = p.hai_gain, round(p.hai_steps)
-    me.t_low, me.t_high, me.min_rtt = (round(time * 1e12) / 1000 for time in (p.t_low, p.t_high, p.min_rtt))
-    me.win, me.base_rtt = p.win, p.base_rtt if p.win else 0.0
-    me.patched, me.empty = p.patched, p.empty_rtt * 1e9 if p.thresholds == "queueing" else 0.0
-    me.ternary, me.ue_gain = p.tcd, p.ue_gain
-    me.sim, me.segment = p.variant == "hpcc-sim", p.segment
-    me.completes = 0.0 if me.sim else p.segment
+    state.ewma, state.beta, state.rate_ai, state.min_rate = p.ewma, p.beta, p.rate_ai, p.min_rate
+    state.hai_gain, state.hai_steps = p.hai_gain, round(p.hai_steps)
+    state.t_low, state.t_high, state.min_rtt = (round(time * 1e12) / 1000 for time in (p.t_low, p.t_high, p.min_rtt))
+    state.win, state.base_rtt = p.win, p.base_rtt if p.win else 0.0
+    state.patched, state.empty = p.patched, p.empty_rtt * 1e9 if p.thresholds == "queueing" else 0.0
+    state.ternary, state.ue_gain = p.tcd, p.ue_gain
+    state.sim, state.segment = p.variant == "hpcc-sim", p.segment
+    state.completes = 0.0 if state.sim else p.segment
 
 
 @kernel
-def begin(flow: Any, me: Any) -> None:
+def begin(flow: Any, state: Any) -> None:
     """Set the window that the rate fills in a base RTT (HPCC 5.1), if ``win`` is on."""
-    if me.win:
-        flow.window = flow.rate * me.base_rtt
+    if state.win:
+        flow.window = flow.rate * state.base_rtt
 
 
 @inlined
-def on_ack(core: Any, flow: Any, me: Any, ack: Any) -> None:
+def on_ack(core: Any, flow: Any, state: Any, ack: Any) -> None:
     """A completion event, if the ACK makes one."""
-    me.marks += ack.marks
-    me.undetermined += ack.undetermined
-    if me.sim:
-        if ack.end <= me.completes:
+    state.marks += ack.marks
+    state.undetermined += ack.undetermined
+    if state.sim:
+        if ack.end <= state.completes:
             return
-        me.completes = flow.sent
+        state.completes = flow.sent
     else:
-        if ack.end < me.completes:
+        if ack.end < state.completes:
             return
-        me.completes = ack.end + me.segment
-    completed(core, flow, me, (core.now - ack.sent) / 1000)
-    me.marks = me.undetermined = 0
+        state.completes = ack.end + state.segment
+    completed(core, flow, state, (core.now - ack.sent) / 1000)
+    state.marks = state.undetermined = 0
 
 
 @kernel
-def beta(me: Any) -> Any:
+def beta(state: Any) -> Any:
     """Multiplicative decrease; with ``tcd``, of it what the marks warrant: delay alone is no congestion."""
-    if not me.ternary or me.marks > 0:
-        return me.beta
-    return me.beta * me.ue_gain if me.undetermined > 0 else 0.0
+    if not state.ternary or state.marks > 0:
+        return state.beta
+    return state.beta * state.ue_gain if state.undetermined > 0 else 0.0
 
 
 @kernel
-def completed(core: Any, flow: Any, me: Any, rtt: Any) -> None:
+def completed(core: Any, flow: Any, state: Any, rtt: Any) -> None:
     """Algorithm 1 of an RTT [ns]."""
-    before = me.rtt
-    me.rtt = rtt
+    before = state.rtt
+    state.rtt = rtt
     if before == 0.0:
         return
-    me.rtt_difference = (1.0 - me.ewma) * me.rtt_difference + me.ewma * (rtt - before)
-    gradient = me.rtt_difference / me.min_rtt
-    if not me.sim:
-        me.streak = me.streak + 1 if gradient <= 0.0 else 0
-    delay = rtt - me.empty
-    if me.patched and me.t_low <= delay <= me.t_high:
+    state.rtt_difference = (1.0 - state.ewma) * state.rtt_difference + state.ewma * (rtt - before)
+    gradient = state.rtt_difference / state.min_rtt
+    if not state.sim:
+        state.streak = state.streak + 1 if gradient <= 0.0 else 0
+    delay = rtt - state.empty
+    if state.patched and state.t_low <= delay <= state.t_high:
         weight = min(max(2.0 * gradient + 0.5, 0.0), 1.0)
-        error = (delay - me.t_low) / me.t_low
-        rate = flow.rate * (1.0 - beta(me) * weight * error) + (1.0 - weight) * me.rate_ai
-        flow.rate = min(max(rate, me.min_rate), flow.line_rate)
-    elif delay < me.t_low or (delay <= me.t_high and gradient <= 0.0):
-        hyper = me.streak >= me.hai_steps and (me.sim or delay >= me.t_low)
-        if me.sim:
-            me.streak += 1
-        rate = flow.rate + me.rate_ai * (me.hai_gain if hyper else 1.0)
+        error = (delay - state.t_low) / state.t_low
+        rate = flow.rate * (1.0 - beta(state) * weight * error) + (1.0 - weight) * state.rate_ai
+        flow.rate = min(max(rate, state.min_rate), flow.line_rate)
+    elif delay < state.t_low or (delay <= state.t_high and gradient <= 0.0):
+        hyper = state.streak >= state.hai_steps and (state.sim or delay >= state.t_low)
+        if state.sim:
+            state.streak += 1
+        rate = flow.rate + state.rate_ai * (state.hai_gain if hyper else 1.0)
         flow.rate = min(rate, flow.line_rate)
     else:
-        excess = gradient if delay <= me.t_high else 1.0 - me.t_high / delay
-        rate = flow.rate * max(1.0 - beta(me) * excess, 0.0)
-        if me.sim:
-            me.streak = 0
+        excess = gradient if delay <= state.t_high else 1.0 - state.t_high / delay
+        rate = flow.rate * max(1.0 - beta(state) * excess, 0.0)
+        if state.sim:
+            state.streak = 0
             rate = int(rate * 8.0) / 8.0  # whole bits per second
-        flow.rate = max(rate, me.min_rate)
-    if me.win:
-        flow.window = flow.rate * me.base_rtt
-    if not me.sim:  # there, the packet that waits for the pacer keeps its time
+        flow.rate = max(rate, state.min_rate)
+    if state.win:
+        flow.window = flow.rate * state.base_rtt
+    if not state.sim:  # there, the packet that waits for the pacer keeps its time
         repace(core, flow)
 
 
 @kernel
-def observe(me: Any, samples: Any, row: Any, f: Any) -> None:
+def observe(state: Any, samples: Any, row: Any, f: Any) -> None:
     """Write a flow's sample in the order of `OBSERVABLES`."""
-    samples[row, f, 3] = me.rtt * 1e-9
-    samples[row, f, 4] = me.rtt_difference / me.min_rtt
+    samples[row, f, 3] = state.rtt * 1e-9
+    samples[row, f, 4] = state.rtt_difference / state.min_rtt

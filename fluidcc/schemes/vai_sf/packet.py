@@ -43,91 +43,96 @@ COLUMNS = [
 ]
 
 
-def fill(parameters: Any, me: Any, token_thresh: float) -> None:
+def init_state(parameters: Any, state: Any, token_thresh: float) -> None:
     """Write the parameters; ``token_thresh`` is the scheme's, in its unit of congestion."""
     p = parameters
-    me.vai, me.probabilistic = p.vai, p.probabilistic
-    me.ignored_ends_period = p.ignored_costs == IGNORED_COSTS[1]
-    me.sampling = 0 if p.sampling is None else round(p.sampling)
-    me.ai_cap, me.bank_cap, me.ai_div, me.dampener_constant = p.ai_cap, p.bank_cap, p.ai_div, p.dampener_constant
-    me.token_thresh = token_thresh
-    me.tokens_above = token_thresh if p.token_rule == TOKEN_RULES[1] else 0.0
+    state.vai, state.probabilistic = p.vai, p.probabilistic
+    state.ignored_ends_period = p.ignored_costs == IGNORED_COSTS[1]
+    state.sampling = 0 if p.sampling is None else round(p.sampling)
+    state.ai_cap, state.bank_cap, state.ai_div, state.dampener_constant = (
+        p.ai_cap,
+        p.bank_cap,
+        p.ai_div,
+        p.dampener_constant,
+    )
+    state.token_thresh = token_thresh
+    state.tokens_above = token_thresh if p.token_rule == TOKEN_RULES[1] else 0.0
 
 
 @kernel
-def round_trip_over(me: Any) -> None:
+def round_trip_over(state: Any) -> None:
     """Algorithm 1: generate tokens and set the dampener."""
-    if me.measured > me.token_thresh:
-        me.bank = min((me.measured - me.tokens_above) / me.ai_div + me.bank, me.bank_cap)
-        me.dampener += me.measured / me.token_thresh
-    elif me.bank == 0.0:
-        if not me.congested:
-            me.dampener = 0.0
-        elif me.measured < me.token_thresh:
-            me.dampener = max(me.dampener - 1.0, 0.0)
-    me.measured = 0.0
-    me.congested = 0
+    if state.measured > state.token_thresh:
+        state.bank = min((state.measured - state.tokens_above) / state.ai_div + state.bank, state.bank_cap)
+        state.dampener += state.measured / state.token_thresh
+    elif state.bank == 0.0:
+        if not state.congested:
+            state.dampener = 0.0
+        elif state.measured < state.token_thresh:
+            state.dampener = max(state.dampener - 1.0, 0.0)
+    state.measured = 0.0
+    state.congested = 0
 
 
 @kernel
-def observed(flow: Any, me: Any, ack: Any, congestion: Any, congested: Any) -> Any:
+def observed(flow: Any, state: Any, ack: Any, congestion: Any, congested: Any) -> Any:
     """Count an ACK and the congestion that it reports; return whether it ends a round trip (with Variable AI)."""
-    me.acks += ack.covers
-    if not me.vai:
+    state.acks += ack.covers
+    if not state.vai:
         return False
-    me.measured = max(me.measured, congestion)
+    state.measured = max(state.measured, congestion)
     if congested:
-        me.congested = 1
-    if ack.end <= me.trip_end:
+        state.congested = 1
+    if ack.end <= state.trip_end:
         return False
-    over = me.trip_end > 0
+    over = state.trip_end > 0
     if over:
-        round_trip_over(me)
-    me.trip_end = flow.sent
+        round_trip_over(state)
+    state.trip_end = flow.sent
     return over
 
 
 @kernel
-def increases(me: Any) -> Any:
+def increases(state: Any) -> Any:
     """Algorithm 2, lines 2 and 6 to 8: factor of the additive increase; 1 without Variable AI."""
-    if not me.vai:
+    if not state.vai:
         return 1.0
-    return max(min(me.ai_cap, me.bank) / (me.dampener / me.dampener_constant + 1.0), 1.0)
+    return max(min(state.ai_cap, state.bank) / (state.dampener / state.dampener_constant + 1.0), 1.0)
 
 
 @kernel
-def adjusts(me: Any, decreases: Any, trip_over: Any) -> Any:
+def adjusts(state: Any, decreases: Any, trip_over: Any) -> Any:
     """Check whether a new reference, below the old one or not, may take its place now."""
-    return me.acks >= me.sampling if decreases and me.sampling > 0 else trip_over
+    return state.acks >= state.sampling if decreases and state.sampling > 0 else trip_over
 
 
 @kernel
-def ignores(core: Any, uniforms: Any, me: Any, share: Any) -> Any:
+def ignores(core: Any, uniforms: Any, state: Any, share: Any) -> Any:
     """Decide whether an ACK that would decrease the reference, itself ``share`` of the largest, is ignored (III-D).
 
     Where that ends the period, the caller begins the next one; its ACKs are counted from 0 here.
     """
-    if not me.probabilistic:
+    if not state.probabilistic:
         return False
     draw = uniforms[core.drawn]
     core.drawn += 1
     ignored = share < draw
-    if ignored and me.ignored_ends_period:
-        me.acks = 0
+    if ignored and state.ignored_ends_period:
+        state.acks = 0
     return ignored
 
 
 @kernel
-def adjusted(me: Any) -> None:
+def adjusted(state: Any) -> None:
     """Algorithm 2, lines 3 to 5: what the increase used is spent."""
-    me.acks = 0
-    me.bank = max(me.bank - min(me.ai_cap, me.bank), 0.0)
+    state.acks = 0
+    state.bank = max(state.bank - min(state.ai_cap, state.bank), 0.0)
 
 
 @kernel
-def observe(me: Any, samples: Any, row: Any, f: Any, first: Any) -> None:
+def observe(state: Any, samples: Any, row: Any, f: Any, first: Any) -> None:
     """Write a flow's sample in the order of `OBSERVABLES`, from a column on, if the run shows them."""
     if samples.shape[2] > first:
-        samples[row, f, first] = me.bank
-        samples[row, f, first + 1] = me.dampener
-        samples[row, f, first + 2] = increases(me)
+        samples[row, f, first] = state.bank
+        samples[row, f, first + 1] = state.dampener
+        samples[row, f, first + 2] = increases(state)

@@ -82,7 +82,7 @@ def test_nscc_begins_with_the_window_of_its_initial_rate(share: float) -> None:
     bound = bind(scenario, given)
     flow = SimpleNamespace(initial_rate=given.initial_rate, line_rate=given.line_rate, counted=bound.mtu)
     me = SimpleNamespace()
-    plain(nscc.fill)(bound, flow, me)
+    plain(nscc.init_state)(bound, flow, me)
     fluid = plain_laws.plain(nscc_fluid)
     state = fluid.start(bound, np.full((1, 1), float(given.initial_rate)), (1, 1), 1)
     assert me.window == state.window.item() == pytest.approx(max(bound.initial_window * share, bound.mtu))

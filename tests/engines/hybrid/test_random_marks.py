@@ -42,6 +42,14 @@ def integral(p: float, pace: float, span: float) -> float:
     )
 
 
+@pytest.mark.parametrize("p", [1e-9, 1e-5, 0.9999e-4, 1.0001e-4, 1e-2, 0.5])
+def test_the_integral_of_the_hazard_is_its_power_series(p: float) -> None:
+    """-log(1 - p) is the sum of p^k/k, whose integral is that of p^k/(k (k - 1)): each further term is seen."""
+    exact = math.fsum(p**k / (k * (k - 1)) for k in range(2, 200))
+    found = random_marks.antiderivative.py_func(p, -math.log1p(-p))
+    assert found == pytest.approx(exact, rel=1e-12 if p < 1e-4 else 1e-7)
+
+
 @given(PROBABILITIES, PROBABILITIES)
 def test_the_clock_is_the_integral_of_the_hazard(p: float, q: float) -> None:
     expected = integral(p, (q - p) / 3.0, 3.0)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fluidcc.engines.hybrid import hops, links, queue, receiver
+from fluidcc.engines.hybrid import hops, layout, links, queue, receiver
 from fluidcc.engines.hybrid.layout import (
+    CROSSING,
     DEAF,
     EMPTY,
     FIRST,
@@ -20,11 +21,17 @@ from fluidcc.engines.hybrid.layout import (
     GROW_TRANSIT,
     HAZARDS,
     IDLE,
+    JOIN,
+    LEAVE,
     LISTENING,
+    MARK,
     NEVER,
+    NOTHING,
     PACKETS,
     RIPE,
     SINGLY,
+    TRANSIT,
+    WAKE,
     WAKES,
 )
 from fluidcc.engines.hybrid.random_marks import antiderivative, hazard, uniform, wait_for
@@ -398,6 +405,54 @@ def test_when_the_marking_clock_has_gone_far_enough(values: Any, wanted: float, 
     assert plain(links.until_marked)(link_of(wholes=wholes, **values), wanted) == pytest.approx(wait)
 
 
+ENDS = 3.5  # of the piece on which the link is: 30 bytes more at 20 a second
+ABOVE = {"zone": 2, "queue": 90.0, "per_packet": math.inf, "chance": 1.0}  # the last threshold
+BEHIND = {"onward": 1, "stored": 2}  # what joined here goes on to another link
+
+
+@pytest.mark.parametrize(
+    ("link", "due", "todo", "when"),
+    [
+        ({}, {}, CROSSING, ENDS),
+        ({"slope": 0.0}, {}, NOTHING, NEVER),
+        ({}, {HAZARDS: 7.0}, MARK, 2.0),
+        (ABOVE, {HAZARDS: 7.5}, NOTHING, NEVER),
+        (ABOVE, {HAZARDS: 7.5, PACKETS: 2.75}, layout.PACKET, 2.75),
+        ({}, {PACKETS: 2.75}, layout.PACKET, 2.75),
+        ({}, {PACKETS: ENDS}, CROSSING, ENDS),
+        ({}, {PACKETS: 3.75}, CROSSING, ENDS),
+        ({}, {WAKES: 3.1}, WAKE, 2.5),  # what joins 0.5 s later leaves 0.6 s later, as 120 bytes a second come to 100
+        ({}, {WAKES: 4.3}, CROSSING, ENDS),
+        ({"reading": 1, "on_departure": 1, "stored": 2, "left": 1, "head": 3}, {}, LEAVE, 2.2),
+        ({"reading": 1, "on_departure": 1, "stored": 1, "left": 1, "head": 3}, {}, CROSSING, ENDS),
+        ({"reading": 0, "on_departure": 1, "stored": 2, "left": 1, "head": 3}, {}, CROSSING, ENDS),
+        ({"reading": 1, "head": 3, **BEHIND}, {}, JOIN, 2.35),
+        ({"reading": 1, "head": 3, **BEHIND, "onward": 0}, {}, CROSSING, ENDS),
+        ({"reading": 1, "head": 3, **BEHIND, "stored": 0}, {}, CROSSING, ENDS),
+        ({"transit": 1, "transit_head": 2}, {}, TRANSIT, 2.1),
+        ({"transit": 0, "transit_head": 2}, {}, CROSSING, ENDS),
+    ],
+)
+def test_the_first_of_all_that_a_link_has_before_it_is_next(link: Any, due: Any, todo: Any, when: float) -> None:
+    """Above the last threshold every packet is marked: no clock rings there."""
+    wholes = [plain(antiderivative)(p, plain(hazard)(p)) for p in (0.0, 0.0, 0.5, 1.0)]
+    made, tree, calendar = link_of(**{"wholes": wholes, "zone": 1, **link}), trees(), np.full(2 * LEAVES, NEVER)
+    for clock, time in due.items():
+        tree[clock, made.tree + 1] = time
+    outputs, transits = np.array([[2.2, 9.0, 9.0, 2.1]]), np.array([[9.0, 9.0, 2.1]])
+    plain(links.plan)(core_of(leaves=LEAVES), made, tree, outputs, transits, calendar, 3)
+    assert made.todo == todo
+    assert calendar[LEAVES + 3] == pytest.approx(when)
+    assert calendar[1] == calendar[LEAVES + 3]
+
+
+def test_what_was_due_before_happens_now() -> None:
+    tree, calendar = trees(), np.full(2 * LEAVES, NEVER)
+    tree[PACKETS, 1] = 1.9
+    plain(links.plan)(core_of(leaves=LEAVES), link_of(), tree, None, None, calendar, 0)
+    assert calendar[LEAVES] == 2.0
+
+
 def test_a_clock_that_stops_just_where_it_should_ring_never_rings() -> None:
     """The probability falls to nothing as the clock comes to what is wanted, to the bit."""
     now = plain(hazard)(0.25)
@@ -427,7 +482,7 @@ def test_acknowledged_bytes_are_those_that_joined_in_time() -> None:
 
 def scheduled(schedule: str, repeat: float | None) -> Any:
     flow, me = flow_of(line_rate=50.0), SimpleNamespace(time=np.zeros(8), rate=np.zeros(8), done=0, steps=0)
-    plain(scripted.fill)(SimpleNamespace(schedule=schedule, repeat=repeat), flow, me)
+    plain(scripted.init_state)(SimpleNamespace(schedule=schedule, repeat=repeat), flow, me)
     plain(scripted.begin)(flow, me, 10.0)
     return flow, me
 

@@ -43,7 +43,7 @@ class Sender:
         self.core, self.flow, self.me = self.sim.core[0], records(layout.FLOW, 1)[0], records(acc.STATE, 1)[0]
         self.flow.line_rate, self.flow.rate = LINE, rate
         path: Any = SimpleNamespace(largest_base_rtt=PERIOD, base_rtt=PERIOD, empty_rtt=PERIOD, line_rate=Rate(LINE))
-        acc.fill(resolve_fields(fc.ACC(**parameters)).bind(path), self.flow, self.me)
+        acc.init_state(resolve_fields(fc.ACC(**parameters)).bind(path), self.flow, self.me)
         plain(acc.begin)(self.flow, self.me)
 
     def send(self, size: int, at: int | None = None) -> None:

@@ -42,7 +42,7 @@ class Sender:
         }
         known: Any = SimpleNamespace(**{**given, **(path or {})})
         self.known = known
-        rules.fill(resolve_fields(fc.NSCC(**parameters)).bind(known), self.flow, self.me)
+        rules.init_state(resolve_fields(fc.NSCC(**parameters)).bind(known), self.flow, self.me)
         plain(rules.begin)(self.core, self.flow, self.me)
 
     def lose(self, at: float, why: Any, rtt: float = 13.0, flying: int = 100_000) -> float:

@@ -320,7 +320,7 @@ def sender(module: Any, scheme: Any, rate: float) -> tuple[Any, Any]:
     flow, me = records(layout.FLOW, 1)[0], records(module.STATE, 1)[0]
     flow.line_rate, flow.rate = 1.25e9, rate
     path: Any = SimpleNamespace(largest_base_rtt=4e-6, base_rtt=4e-6, empty_rtt=4e-6, line_rate=flow.line_rate)
-    module.fill(resolved.bind(path), flow, me)
+    module.init_state(resolved.bind(path), flow, me)
     return flow, me
 
 

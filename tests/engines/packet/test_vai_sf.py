@@ -45,7 +45,7 @@ class Tokens:
 
     def __init__(self, thresh: float, **parameters: Any) -> None:
         self.me, self.flow = records(STATE, 1)[0], SimpleNamespace(sent=0)
-        vai_sf.fill(resolve(fc.HPCC(vai=True, **parameters)), self.me, thresh)
+        vai_sf.init_state(resolve(fc.HPCC(vai=True, **parameters)), self.me, thresh)
 
     def ack(self, end: int, sent: int, congestion: float, congested: bool = True) -> bool:
         self.flow.sent = sent
