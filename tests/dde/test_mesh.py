@@ -104,3 +104,15 @@ def test_starts_differ_in_sign_and_size() -> None:
     for column in apart.T:
         assert 6 <= (column < 0).sum() <= 18
         assert 6 <= (np.abs(column) < np.sqrt(0.1 * 100)).sum() <= 18
+
+
+@pytest.mark.parametrize(
+    ("values", "size"),
+    [
+        ([1e6, 1e6 + 0.9e-3], 1e6),  # as far as rounding tells, it stands still
+        ([1e6, 1e6 + 1.1e-3], 1.1e-3),
+        ([1e-6, 1e-6 + 1.1e-15], 1.1e-15),
+    ],
+)
+def test_what_moves_by_less_than_rounding_of_its_modulus_stands_still(values: list[float], size: float) -> None:
+    assert mesh._size(np.array(values)[:, None])[0] == pytest.approx(size, rel=1e-5, abs=0.0)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.linalg import block_diag
 from scipy.special import lambertw
 
-from fluidcc.dde.characteristic import abscissa, roots
+from fluidcc.dde.characteristic import _first_guess, abscissa, roots
 from fluidcc.dde.delay_system import DelaySystem
 from fluidcc.dde.winding import count_right
 from fluidcc.errors import InputError
@@ -307,3 +310,13 @@ def test_bad_requests():
         roots(scalar(0, -1), 0)
     with pytest.raises(InputError, match="s: shape"):
         DelaySystem(np.zeros((3, 1, 1)), np.zeros((1, 1, 1)), [1.0]).characteristic(np.zeros(4))
+
+
+@pytest.mark.parametrize(
+    ("own", "delayed", "guess"),
+    [(-0.5, [0.25], -0.25), (-0.5, [0.125, 0.25], -0.125), (-3.0, [0.5], -1.0), (0.5, [0.25], 0.0)],
+)
+def test_a_search_begins_where_the_system_without_delays_has_its_root(own: float, delayed: Any, guess: float) -> None:
+    """Within (-1, 0): a wrong guess costs time, and nothing else would notice it."""
+    system: Any = SimpleNamespace(A0=np.array([[own]]), A=np.array(delayed)[:, None, None])
+    assert _first_guess(system) == pytest.approx(guess)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.engines.flow_level import dynamics
 from fluidcc.engines.flow_level.run import FlowTimes, flow_times
 from fluidcc.engines.flow_level.transfers import Transfers
 from fluidcc.errors import InputError
@@ -39,6 +40,15 @@ def test_a_flow_alone_takes_the_unloaded_time(model: str, scheme: str) -> None:
     times = flow_times(given, model=model)
     packet = given.wire_packet_of(given.flows[0]) / RATE
     np.testing.assert_allclose(times.completion, alone(given), atol=packet)
+
+
+@pytest.mark.parametrize("steps", [1, 7])
+def test_where_a_stretch_of_steps_ends_changes_nothing(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
+    """One transfer is left, which has not begun, at the first of them."""
+    given = scenario([(0, 5, 1e-3, 2e5)], "none")
+    expected = flow_times(given, model="dynamics").completion
+    monkeypatch.setattr(dynamics, "_STEPS", steps)
+    np.testing.assert_array_equal(flow_times(given, model="dynamics").completion, expected)
 
 
 def test_hpcc_alone_sends_a_round_trip_at_line_rate_and_the_rest_at_its_target() -> None:

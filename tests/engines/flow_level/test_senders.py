@@ -87,3 +87,42 @@ def test_nscc_begins_with_the_window_of_its_initial_rate(share: float) -> None:
     state = fluid.start(bound, np.full((1, 1), float(given.initial_rate)), (1, 1), 1)
     assert me.window == state.window.item() == pytest.approx(max(bound.initial_window * share, bound.mtu))
     assert flow.window == fluid.window(bound, state).item()
+
+
+DELAYS = {"none": 0.0, "some": 3e-6, "much": 7e-6}  # 2 us are clear, 6 us the target
+
+
+@pytest.mark.parametrize(
+    ("delay", "marks", "clear", "fast"),
+    [
+        ("none", 0.0, 5000.0 + 2000.0, 1),
+        ("none", 0.5, 5000.0 + 1000.0, 1),  # what is not marked
+        ("some", 0.0, 0.0, 0),
+        ("some", 0.5, 0.0, 0),
+        ("much", 0.0, 5000.0, 0),
+        ("much", 0.5, 0.0, 0),
+    ],
+)
+def test_nscc_counts_clear_bytes_until_delay_or_marks_and_delay(
+    delay: str, marks: float, clear: float, fast: int
+) -> None:
+    """It is in fast increase after 5000 bytes in a row, more than its window; 2000 come in this step."""
+    state = SimpleNamespace(
+        alpha=0.0, fair=0.0, fast_gain=0.25, eta=0.0, target_delay=6e-6, clear_delay=2e-6, averaging=1e-5, gamma=0.8,
+        max_md_jump=0.5, adjust_period=1.0, qa_threshold=1.0, qa_gate=0.1, adapts=0, most_per_s=1e9, base_rtt=10e-6,
+        window=4000.0, average=0.0, clear=5000.0, fast=1, since_adjust=0.0, since_cut=0.0, expected=0.0, achieved=0.0,
+        qa_left=1.0, to_ignore=0.0,
+    )  # fmt: skip
+    flow = SimpleNamespace(
+        newly=2000.0,
+        counted=1000.0,
+        packet=1000.0,
+        marking=marks,
+        acked=9000.0,
+        sent=13000.0,
+        rtt=10e-6 + DELAYS[delay],
+    )
+    plain(nscc.on_step)(flow, state, 1e-6)
+    assert (state.clear, state.fast) == (pytest.approx(clear), fast)
+    assert state.window == pytest.approx(4000.0 + (0.25 * 2000.0 * (1 - marks) if fast else 0.0))
+    assert flow.window == pytest.approx(state.window - 500.0)
