@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from fluidcc.dde import Equation
+from fluidcc.dde import settled as settled_module
 from fluidcc.dde.settled import _crossings, _repeating, _resolved, _scale, settled
 from fluidcc.errors import InputError
 
@@ -100,3 +101,38 @@ def test_a_run_at_rest_is_no_cycle() -> None:
         _crossings(grows, TIMES, x, 1e-5)
     with pytest.raises(InputError, match="longest_lag"):
         settled(Equation(lambda t, x, past, p: [-past[0][0]], [lambda x, p: x[0] ** 2]), [0.0], 1.0, None)
+
+
+class Run(dict[str, Any]):
+    """A solution of two states, that is uncertain by so much of them."""
+
+    def __init__(self, error: float) -> None:
+        super().__init__(time=SimpleNamespace(values=TIMES))
+        self |= {name: SimpleNamespace(values=values) for name, values in zip("ab", wave().T, strict=True)}
+        self.error = error
+
+
+@pytest.mark.parametrize(("error", "flat"), [(0.0, 1e-5), (0.9e-6, 1e-5), (1.1e-6, 1.1e-5), (5e-3, 5e-2)])
+def test_a_run_rests_where_it_moves_by_less_than_it_is_uncertain(
+    monkeypatch: pytest.MonkeyPatch, error: float, flat: float
+) -> None:
+    """Ten times as much, and 1e-5 at least."""
+    heard: list[float] = []
+
+    def crossings(equation: Any, times: Any, x: Any, flat: float) -> Any:
+        heard.append(flat)
+        return _crossings(equation, times, x, 1e-5)
+
+    monkeypatch.setattr(settled_module, "solve", lambda *_, **__: Run(error))
+    monkeypatch.setattr(settled_module, "_crossings", crossings)
+    found, words = settled_module._period(cast(Any, SimpleNamespace(states=("a", "b"))), None, 96.0, None)
+    assert heard == pytest.approx([flat])
+    assert found is not None
+    assert found[1] == pytest.approx(PERIOD, rel=1e-5)
+    assert words == ""
+
+
+def test_a_run_that_is_too_uncertain_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settled_module, "solve", lambda *_, **__: Run(5.1e-3))
+    with pytest.raises(InputError, match=r"limit_cycle: the run is uncertain by 0\.005 of"):
+        settled_module._period(cast(Any, SimpleNamespace(states=("a", "b"))), None, 96.0, None)
