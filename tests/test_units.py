@@ -352,7 +352,7 @@ def test_doctests() -> None:
 @pytest.mark.parametrize("text", ["55", "100", "10.5", "1e3"])
 def test_long_times_without_a_unit_are_refused(text: str) -> None:
     """Of timer="55" nobody means 55 s; up to ten seconds they may."""
-    with pytest.raises(InputError, match=f"timer: .* has no unit, and would be seconds; write {float(text):g}us, "):
+    with pytest.raises(InputError, match=rf"timer: .* has no unit, and would be seconds; write {float(text):g}us, "):
         parse(text, TIME, "timer")
     assert parse("10", TIME) == 10.0
 
@@ -397,3 +397,138 @@ def test_a_scheme_with_a_long_timer_is_resolved_twice_and_read_again(tmp_path: P
     fc.save_scenario(scenario, tmp_path / "long.toml")
     assert fc.load_scenario(tmp_path / "long.toml").flows[0].scheme == scenario.flows[0].scheme
     assert scenario.flows[0].scheme.timer == 1000.0
+
+
+# -- edges -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        (None, None),
+        ("1ms:2ms", (1e-3, 2e-3)),
+        (("1ms", 2e-3), (1e-3, 2e-3)),
+        ([0, 1], (0.0, 1.0)),
+        ((-1.0, 1.0), (-1.0, 1.0)),
+    ],
+)
+def test_an_interval_is_a_pair_of_times(given: Any, found: Any) -> None:
+    assert units.interval(given, "window") == (None if found is None else pytest.approx(found))
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("1ms:1ms", "1ms:1ms does not end after it begins"),
+        ("2ms:1ms", "2ms:1ms does not end after it begins"),
+        ("1ms", "is no A:B"),
+        ("1ms:2ms:3ms", "is no A:B"),
+        ((1.0, 2.0, 3.0), "is no A:B"),
+        (1.0, "is no A:B"),
+        ({1.0, 2.0}, "is no A:B"),
+    ],
+)
+def test_what_is_no_interval_is_refused(given: Any, says: str) -> None:
+    with pytest.raises(InputError, match=rf"window: .*{says}"):
+        units.interval(given, "window")
+
+
+@pytest.mark.parametrize("value", [1, 5, np.int64(3), np.array(3), np.uint8(5)])
+def test_whole_numbers_are_taken_up_to_both_bounds(value: Any) -> None:
+    found = units.whole(value, 1, 5, "seeds")
+    assert found == int(value)
+    assert type(found) is int
+
+
+@pytest.mark.parametrize("value", [0, 6, 2.0, True, "3", None, np.array([3]), np.array(2.0), np.bool_(True), [3]])
+def test_what_is_no_whole_number_within_bounds_is_refused(value: Any) -> None:
+    with pytest.raises(InputError, match=r"seeds: expected a whole number from 1 to 5, not .*; or leave it out"):
+        units.whole(value, 1, 5, "seeds", "; or leave it out")
+
+
+@pytest.mark.parametrize("value", [np.array(2.5), np.float32(2.5), np.array(5, np.int16) / 2, 2.5])
+def test_an_array_without_dimensions_becomes_a_plain_number(value: Any) -> None:
+    assert type(quantity(value, RATIO)) is float
+    assert quantity(value, RATIO) == 2.5
+
+
+@pytest.mark.parametrize("value", [np.array(True), np.array("1"), np.array(None), np.array(1j), np.zeros(1)])
+def test_an_array_of_something_else_is_refused(value: Any) -> None:
+    with pytest.raises(InputError, match="x: expected one quantity such as"):
+        quantity(value, RATIO, "x")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("5KB", 5e3), ("40Gbps", 5e9), ("50us", 5e-5), ("5%", 0.05), ("1/4", 0.25), ("2e3", 2e3), ("3", 3.0)],
+)
+def test_a_suffix_tells_what_is_read(text: str, value: float) -> None:
+    assert units.parse_any(text) == pytest.approx(value, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("magnitude", "dimension", "scale"),
+    [
+        (1e6, SIZE, (1e6, "MB")),
+        (1e6 * (1 - 5e-13), SIZE, (1e6, "MB")),  # rounding is no smaller unit
+        (999e3, SIZE, (1e3, "KB")),
+        (-2e3, SIZE, (1e3, "KB")),
+        (0.5, SIZE, (1.0, "B")),
+        (0.0, SIZE, (1.0, "B")),
+        (0.0, RATE, (1.0, "B/s")),
+        (0.0, TIME, (1.0, "s")),
+        (1e-12, TIME, (1e-9, "ns")),
+        (1.0, TIME, (1.0, "s")),
+        (0.9, TIME, (1e-3, "ms")),
+        (125.0, RATE, (125.0, "Kbps")),
+        (5.0, RATIO, (1.0, "")),
+    ],
+)
+def test_a_scale_is_the_largest_that_is_not_above(magnitude: float, dimension: str, scale: tuple[float, str]) -> None:
+    assert scale_of(magnitude, dimension) == scale
+
+
+@pytest.mark.parametrize(("value", "shown"), [(math.inf, "unlimited"), (-math.inf, "-inf"), (math.nan, "nan")])
+def test_what_is_not_finite_is_shown_in_words(value: float, shown: str) -> None:
+    assert show(value, SIZE) == shown
+
+
+@pytest.mark.parametrize(("seconds", "long"), [(10.0, False), (10.001, True), (math.inf, False), (-99.0, False)])
+def test_ten_seconds_are_not_long_yet(seconds: float, long: bool) -> None:
+    assert units.is_long(seconds) is long
+    if long:
+        with pytest.raises(InputError, match="timer"):
+            units.refuse_bare_time(seconds, "timer")
+    else:
+        units.refuse_bare_time(seconds, "timer")
+
+
+@pytest.mark.parametrize(
+    "value", [None, "55", units.Seconds(55), True, Rate(55), jnp.asarray(55.0), np.array([1.0, 10.0]), object(), 10]
+)
+def test_times_that_are_marked_or_none_pass(value: Any) -> None:
+    units.refuse_bare_time(value, "timer")
+
+
+@pytest.mark.parametrize("value", [11, np.array([1.0, 10.5]), Fraction(21, 2), np.float32(11)])
+def test_times_of_any_kind_above_ten_seconds_are_refused(value: Any) -> None:
+    with pytest.raises(InputError, match=r"timer: .* has no unit"):
+        units.refuse_bare_time(value, "timer")
+
+
+@pytest.mark.parametrize(
+    ("value", "bare"),
+    [(0, False), (0.0, False), (1, True), (-1.0, True), (True, False), (Rate(1), False), (math.inf, False),
+     (math.nan, False), ("1", False), (10**400, False), (Fraction(1, 2), True)],
+)  # fmt: skip
+def test_a_bare_rate_is_a_finite_number_other_than_0(value: Any, bare: bool) -> None:
+    assert units._is_bare_rate(value) is bare
+
+
+def test_a_rate_that_was_worked_out_is_marked_and_others_are_left() -> None:
+    assert type(units.as_rate(5.0)) is Rate
+    traced = jnp.asarray(5.0)
+    assert units.as_rate(traced) is traced
+    assert units.as_rate(5) == 5
+    assert type(units.marked(5.0, TIME)) is units.Seconds
+    assert type(units.marked(5, SIZE)) is float

@@ -91,9 +91,15 @@ class Comparison(DatasetResult):
         """Summary of the packets."""
         return self._of("packet")
 
+    def __getattr__(self, name: str) -> Any:
+        """Variables, coordinates and methods of the dataset; an engine that was not compared has no summary."""
+        if name in ("fluid", "hybrid", "packet"):
+            raise AttributeError(f"{name}: these are traces of {' and '.join(self.engines)}")
+        return super().__getattr__(name)
+
     def _of(self, engine: str) -> dict[str, Any]:
         if engine not in self.engines:
-            raise AttributeError(f"{engine}: these are traces of {' and '.join(self.engines)}")
+            raise AttributeError(engine)  # Python asks `__getattr__` then, which says why
         return (self.first, self.second)[self.engines.index(engine)]
 
     def _rows(self) -> list[Row]:

@@ -24,15 +24,12 @@ def _thresholds_in_order(marking: Any) -> None:
     if all(isinstance(each, str) or is_concrete(each) for each in given):
         with contextlib.suppress(InputError):  # what cannot be read is refused with its place, once that is known
             given = quantity(given[0], SIZE, "kmin"), quantity(given[1], SIZE, "kmax")
-        _refuse_crossed(*given, "RED ")
-
-
-def _refuse_crossed(kmin: Any, kmax: Any, where: str) -> None:
-    if is_concrete(kmin) and is_concrete(kmax) and kmin > kmax:
-        raise InputError(
-            f"{where}kmin: {show(kmin, SIZE)} exceeds kmax {show(kmax, SIZE)}; "
-            f"give kmin <= kmax (equal thresholds make a step marking)"
-        )
+        kmin, kmax = given
+        if is_concrete(kmin) and is_concrete(kmax) and kmin > kmax:
+            raise InputError(
+                f"RED kmin: {show(kmin, SIZE)} exceeds kmax {show(kmax, SIZE)}; "
+                f"give kmin <= kmax (equal thresholds make a step marking)"
+            )
 
 
 @register(check=_thresholds_in_order)
@@ -193,7 +190,6 @@ def resolve_marking(marking: RED, where: str = "") -> RED:
     if not isinstance(marking, RED):
         raise InputError(f"{where}marking: expected a RED, not {repr(marking)[:40]}; write RED('5KB', '200KB', 0.01)")
     marking = resolve_fields(marking, where)
-    _refuse_crossed(marking.kmin, marking.kmax, where)
     if marking.max_on is not None and marking.mark_on != "departure":
         marking = dataclasses.replace(marking, mark_on="departure")
     return marking

@@ -275,3 +275,61 @@ def test_where_nothing_is_sent_in_the_window_nothing_is_compared() -> None:
     assert found.difference["rate_rel_max"] is None
     assert found.difference["queue_mean_rel"] is None
     assert found.within is None
+
+
+# -- edges -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("samples", "compared"), [(9.0, False), (10.5, True)])
+def test_a_queue_that_drains_within_ten_samples_is_not_compared(samples: float, compared: bool) -> None:
+    """From a peak at the start, in steps of 20 us; packets take twice as long."""
+    first, second = (np.maximum(850e3 * (1 - 0.95 * TIMES / (end * 20e-6)), 0) for end in (samples, 2 * samples))
+    found = fc.compare(made(INCAST, first, approach()), made(INCAST, second, approach(), seed=1))
+    assert found.fluid["drain_time_s"] == pytest.approx(samples * 20e-6)
+    assert found.difference["drain_time_rel"] == (pytest.approx(0.5) if compared else None)
+
+
+def test_rates_are_averaged_over_a_fiftieth_of_the_run_unless_told_otherwise() -> None:
+    assert fc.compare(FLUID, FLUID_AS_PACKETS).attrs["smoothing_s"] == pytest.approx(END / 50)
+    assert fc.compare(FLUID, FLUID_AS_PACKETS, smoothing="1ms").attrs["smoothing_s"] == pytest.approx(1e-3)
+
+
+def test_two_runs_of_one_engine_have_names_of_their_own() -> None:
+    found = fc.compare(FLUID, FLUID)
+    assert found.engines == ("fluid", "fluid_2")
+    assert {"queue_fluid", "queue_fluid_2"} <= set(found.dataset.data_vars)
+    assert fc.compare(FLUID, FLUID_AS_PACKETS).engines == ("fluid", "packet")
+
+
+def test_the_link_with_the_longest_mean_queue_is_compared_and_seeds_are_told() -> None:
+    lot = fc.parking_lot(3)
+    assert len(lot.links) > 1
+    rates = [np.full(1001, FAIR)] * len(lot.flows)
+    longer = made(lot, np.full(1001, 20e3), rates)
+    summary = longer.summary
+    summary["links"][-1]["queue_bytes"] = summary["links"][-1]["queue_bytes"] | {"mean": 30e3}
+    summary["links"][0]["queue_bytes"] = summary["links"][0]["queue_bytes"] | {"mean": None}
+    longer = fc.Trace(longer.dataset.assign_attrs(summary=json.dumps(summary)))
+    found = fc.compare(longer, [made(lot, np.full(1001, 20e3), rates, seed=seed) for seed in (5, 6)])
+    assert found.attrs["link"] == lot.links[-1].name
+    assert found.packet["seeds"] == [5, 6]
+    assert "seeds" not in found.fluid
+
+
+def test_parts_of_runs_and_nothing_at_all_are_refused() -> None:
+    part = fc.Trace(FLUID.dataset.isel(flow=[0]))
+    with pytest.raises(fc.InputError, match="compare: the traces are parts of runs"):
+        fc.compare(part, part)
+    for first, second, name in (([], FLUID, "first"), (FLUID, [], "second")):
+        with pytest.raises(fc.InputError, match=f"{name}: there is no trace"):
+            fc.compare(first, second)
+    with pytest.raises(fc.InputError, match="this trace is of the packet engine"):
+        fc.compare(FLUID_AS_PACKETS, FLUID)
+
+
+def test_a_comparisons_table_names_what_was_judged() -> None:
+    rows = dict(fc.compare(FLUID, FLUID_AS_PACKETS)._rows())
+    assert rows["judged"] != "nothing"
+    assert any("(allowed 0.2)" in value for value in rows.values())
+    none = dataclasses.replace(fc.compare(FLUID, FLUID_AS_PACKETS), tolerance={})
+    assert dict(none._rows())["judged"] == "nothing"

@@ -81,8 +81,11 @@ class SweepResult(DatasetResult):
     def reasons(self) -> dict[str, int]:
         """Number of failed points for each reason, in words."""
         numbers, counts = np.unique(self.dataset["reason"].values, return_counts=True)
-        pairs = zip(numbers.tolist(), counts.tolist(), strict=True)
-        return {self._word(number): count for number, count in pairs if number != 0}
+        found: dict[str, int] = {}
+        for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
+            if number != 0:
+                found[self._word(number)] = found.get(self._word(number), 0) + count
+        return found
 
     def _word(self, number: int) -> str:
         known = words(self.dataset["reason"].attrs)

@@ -113,3 +113,62 @@ def test_a_map_hatches_what_misses_a_bound_and_says_what_is_grey() -> None:
         "misses utilisation>=0.98 or jain>=0.9",
         "no result: kmin above kmax",
     ]
+
+
+# -- ties and bounds, by hand ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [("jain>=0.5", [False, True, True, False]), ("jain<=0.5", [True, True, False, False])],
+)
+def test_a_bound_is_kept_on_it_and_by_no_value_that_there_is_not(text: str, kept: list[bool]) -> None:
+    assert parse_constraint(text).kept(np.array([0.25, 0.5, 0.75, NAN])).tolist() == kept
+
+
+@pytest.mark.parametrize(
+    ("queue", "used", "fair", "best"),
+    [
+        ([100.0, 101.0, 102.0], [0.99, 0.995, 1.0], [1.0] * 3, 1),  # within a byte they are the same
+        ([100.0, 100.5, 101.5], [0.99, 0.995, 1.0], [1.0] * 3, 1),
+        ([1e10, 1e10 + 5.0, 1e10 + 50.0], [0.99, 1.0, 1.0], [1.0] * 3, 1),  # or within 1e-9
+        ([7.0] * 3, [0.99] * 3, [0.95, 0.97, 0.96], 1),
+        ([7.0] * 3, [0.99, 0.99 + 1e-10, 0.99], [0.95, 0.96, 0.97], 2),  # rounding is no use of a link
+        ([7.0] * 3, [0.99, 0.99 + 1e-8, 0.99], [0.95, 0.96, 0.97], 1),
+        ([7.0] * 3, [0.99] * 3, [0.96] * 3, 0),  # of equals the first
+    ],
+)
+def test_ties_are_broken_by_use_and_then_by_fairness(
+    queue: list[float], used: list[float], fair: list[float], best: int
+) -> None:
+    assert swept(queue, used, fair).best()["k"] == best
+
+
+def test_metrics_other_than_queues_are_the_same_to_a_billionth_alone() -> None:
+    result = swept([1.0] * 3, [0.7, 0.8, 0.9], [0.5, 0.5 + 1e-10, 0.5 + 1e-8])
+    assert result.best("jain", minimise=False)["k"] == 2
+    assert result.best("jain")["k"] == 1
+    assert swept([1.0] * 2, [0.9, 0.99], [0.9, 0.1]).best("utilisation")["k"] == 0
+
+
+def test_a_metric_without_a_value_is_no_best_point() -> None:
+    result = swept([1.0, 2.0, 3.0], [0.99] * 3, [NAN, 0.5, 0.25])
+    assert result.best("jain", subject_to=())["k"] == 2
+    assert result.best("jain", minimise=False)["k"] == 1
+    assert swept([1.0, 2.0], [NAN, 0.5], [NAN, 0.5]).best("jain")["k"] == 1
+
+
+def test_ranks_count_what_is_strictly_ahead() -> None:
+    result = swept([3.0, 1.0, 1.0, 2.0, NAN], [0.99] * 4 + [NAN], [1.0] * 4 + [NAN])
+    assert [result.rank({"k": k})[0] for k in (0.0, 1.0, 2.0, 3.0)] == [4, 1, 1, 3]
+    assert [result.rank({"k": k}, minimise=False, subject_to=())[0] for k in (0.0, 1.0, 3.0)] == [1, 3, 2]
+    assert result.rank({"k": 0.4})[1] == 4  # of those with a value
+
+
+def test_a_result_counts_points_failures_and_reasons() -> None:
+    assert (STARVED.points, STARVED.failed, STARVED.names) == (5, 1, ["k"])
+    dataset = STARVED.dataset.assign(reason=("k", [0, -1, -1, 10_000, 2], STARVED.dataset["reason"].attrs))
+    assert fc.SweepResult(dataset).reasons == {"not done": 3, REASONS[2]: 1}
+    assert fc.SweepResult(dataset).failed == 4
+    last = dataset.assign(reason=("k", [0] * 4 + [len(REASONS) - 1], STARVED.dataset["reason"].attrs))
+    assert fc.SweepResult(last).reasons == {REASONS[-1]: 1}

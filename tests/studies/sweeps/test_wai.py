@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import fluidcc as fc
+from fluidcc.scenario.model import resolve
 from fluidcc.schemes.hpcc.increase import solve_equilibrium
 from fluidcc.studies.sweeps import wai
 from fluidcc.studies.sweeps.wai import uneven_flows, with_increase
@@ -232,3 +235,97 @@ def test_nics_that_just_fill_their_half_are_enough(line_rate: str, count: int) -
     assert halves[0].initial_rate == pytest.approx(0.8 * 0.95 * 12.5e9 / count)
     assert halves[1].initial_rate == pytest.approx(0.2 * 0.95 * 12.5e9 / count)
     assert all(flow.start == 0 and math.isinf(flow.size) for flow in halves)
+
+
+class Stood:
+    """In place of the engines: what they were asked, and windows that shrink by a half each millisecond or not."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.simulated: list[tuple] = []
+        self.planned: dict = {}
+        monkeypatch.setattr(wai, "simulate", self.simulate)
+        monkeypatch.setattr(wai, "sweep", self.sweep)
+        monkeypatch.setattr(wai, "batch_of", lambda make, grid: SimpleNamespace(network=None))
+        monkeypatch.setattr(wai, "plan_of", self.plan_of)
+        monkeypatch.setattr(wai, "history_bytes", lambda network, plan, points: 1000.0 * points)
+        monkeypatch.setattr(wai, "execute", self.execute)
+
+    def simulate(self, scenario, until, *, engine):
+        w_ai = scenario.flows[0].scheme.w_ai
+        self.simulated.append((w_ai, [flow.multiplicity for flow in scenario.flows], until))
+        summary = {"queue_bytes": {"mean": 10 * w_ai, "p95": 20 * w_ai}, "utilisation": 0.5}
+        time = until * np.linspace(0, 1, 2001)
+        half = 4 * 2.0 ** (-time / (until / 20))  # two flows in each half
+        window = np.stack([1 + half, 3 + half, 2 + 0 * half, 2 + 0 * half], axis=1)
+        return Run(summary, time, window)
+
+    def sweep(self, make, over, *, until, estimate_error):
+        values = over["w_ai"]
+        names = ("queue_bytes.mean", "queue_bytes.p95", "utilisation")
+        data = xr.Dataset({name: ("w_ai", k + values) for k, name in enumerate(names)}, {"w_ai": values})
+        self.planned["sweep"] = (until, estimate_error)
+        return SimpleNamespace(dataset=data)
+
+    def plan_of(self, network, *, until, samples):
+        self.planned |= {"until": until, "samples": samples}
+        return SimpleNamespace(samples=11, stride=2, dt=0.5, steps=20)
+
+    def execute(self, network, plan, *, points, full, segments, report):
+        time = np.arange(11.0)
+        window = np.stack([8 * 2.0**-time, 0 * time], axis=1)[:, :, None] ** np.arange(1.0, 1 + points)
+        return SimpleNamespace(trace={"window": window}), None, None
+
+
+class Run(dict):
+    """A trace: its summary, and variables with values."""
+
+    def __init__(self, summary, time, window) -> None:
+        super().__init__(time=SimpleNamespace(values=time), window=SimpleNamespace(values=window))
+        self.summary = summary
+
+
+TWO = uneven_flows(SCENARIO)
+
+
+def test_the_fluid_reads_times_off_its_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows fall by a half or a quarter a second, of which a tenth is left after log2 10 or half of it."""
+    stood = Stood(monkeypatch)
+    found = wai._fluid(SCENARIO, TWO, np.array([100.0, 300.0]), np.array([2.0, 0.5]), 7.0, 0.1)
+    assert stood.planned == {"sweep": (7.0, False), "until": 4.0, "samples": 400}  # twice the longest; 50 in the least
+    assert found["queue_mean"].tolist() == [100.0, 300.0]
+    assert found["queue_p95"].tolist() == [101.0, 301.0]
+    assert found["utilisation"].tolist() == [102.0, 302.0]
+    assert found["fairness_time"] == pytest.approx([math.log2(10), math.log2(10) / 2])
+    wai._fluid(SCENARIO, TWO, np.array([100.0]), np.array([2.0]), 7.0, 0.1)
+    assert stood.planned["samples"] == 100
+    wai._fluid(SCENARIO, TWO, np.array([100.0, 300.0]), np.array([200.0, 0.5]), 7.0, 0.1)
+    assert stood.planned["samples"] == 5000
+
+
+def test_packets_run_six_times_as_long_as_they_should_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Halves of two flows each, of which the means are compared: a tenth is left after log2 10 twentieths of a run."""
+    stood = Stood(monkeypatch)
+    found = wai._packet(SCENARIO, TWO, np.array([100.0, 300.0]), np.array([1.0, 2.0]), 7.0, 0.1)
+    assert [(w_ai, until) for w_ai, _, until in stood.simulated] == [
+        (100.0, 7.0), (100.0, 6.0), (300.0, 7.0), (300.0, 12.0),
+    ]  # fmt: skip
+    assert stood.simulated[0][1] == [1.0] * 4
+    assert stood.simulated[1][1] == [1.0, 1.0]
+    assert found["queue_mean"].tolist() == [1000.0, 3000.0]
+    assert found["queue_p95"].tolist() == [2000.0, 6000.0]
+    assert found["utilisation"].tolist() == [0.5, 0.5]
+    assert found["fairness_time"] == pytest.approx(np.array([6.0, 12.0]) / 20 * math.log2(10), rel=0.02)
+
+
+def test_a_horizon_is_a_thousand_round_trips_and_engines_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    stood = Stood(monkeypatch)
+    found = fc.wai_sweep(SCENARIO, ["300B", "80B"], engines=["packet", "fluid"])
+    first = solve_equilibrium(resolve(SCENARIO))
+    assert found["engine"].values.tolist() == ["closed form", "fluid", "packet"]
+    assert found["w_ai"].values.tolist() == [80.0, 300.0]
+    assert stood.planned["sweep"][0] == pytest.approx(1000 * first.base_rtt)
+    assert stood.simulated[0][2] == pytest.approx(1000 * first.base_rtt)
+    assert found.attrs["base_rtt_s"] == first.base_rtt
+    assert (found.attrs["flows"], found.attrs["uneven_flows"], found.attrs["eta"]) == (4, 2, 0.95)
+    assert found["queue_mean"].sel(engine="fluid").values.tolist() == [80.0, 300.0]
+    assert found["queue_mean"].sel(engine="packet").values.tolist() == [800.0, 3000.0]
