@@ -525,10 +525,8 @@ def test_a_bare_rate_is_a_finite_number_other_than_0(value: Any, bare: bool) -> 
     assert units._is_bare_rate(value) is bare
 
 
-def test_a_rate_that_was_worked_out_is_marked_and_others_are_left() -> None:
-    assert type(units.as_rate(5.0)) is Rate
-    traced = jnp.asarray(5.0)
-    assert units.as_rate(traced) is traced
-    assert units.as_rate(5) == 5
-    assert type(units.marked(5.0, TIME)) is units.Seconds
-    assert type(units.marked(5, SIZE)) is float
+def test_what_was_worked_out_is_marked_and_what_has_no_value_is_left() -> None:
+    for dimension, kind in ((RATE, Rate), (TIME, units.Seconds), (SIZE, float)):
+        assert type(units.marked(5.0, dimension)) is type(units.marked(5, dimension)) is kind
+        traced = jnp.asarray(5.0)
+        assert units.marked(traced, dimension) is traced
