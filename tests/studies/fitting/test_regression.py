@@ -343,3 +343,24 @@ def test_later_rounds_use_what_is_near_and_at_least_half_a_round(monkeypatch: py
     third = used[2]
     assert len(third) > 50
     assert ((third >= 0.298) & (third < 0.36)).all()  # the box begins at 0.3, and 2 % before it is near
+
+
+@pytest.mark.parametrize(("least", "inside"), [(3.84, False), (3.85, True)])
+def test_ends_that_are_just_as_unlikely_as_an_intervals_are_possible(least: float, inside: bool) -> None:
+    class Flat:
+        """All candidates are so much less likely than the best."""
+
+        fitted, centre, half, observed, deviations = np.zeros((3, 2)), np.zeros(1), np.ones(1), np.zeros(2), np.ones(2)
+
+        def misfit(self, points: Array) -> Array:
+            return np.zeros((len(points), 2))
+
+        def distance(self, points: Array) -> Array:
+            return np.full(len(points), least)
+
+        def jacobian(self, point: Array) -> Array:
+            return np.ones((2, 1))
+
+    flat: Any = Flat()
+    half = np.array([0.5])
+    assert moments._solution(flat, half, half, LINE).inside.tolist() == [inside]
