@@ -145,7 +145,7 @@ def test_at_other_times_queues_are_between_and_rates_keep_bytes() -> None:
 
 
 def samples(count: int = 50, queue: Any = 1.0, rates: Any = None) -> Measured:
-    """As many samples of a queue, or with another at the last."""
+    """Samples of a queue of 1 byte, or with another at the last."""
     column = None if queue is None else np.r_[np.ones(count - 1), queue]
     return Measured(np.arange(float(count)), column, rates)
 

@@ -70,7 +70,7 @@ def test_more_seeds_weigh_more_and_no_value_stays_none() -> None:
 
 
 def test_a_surface_that_is_flat_stays_as_it_is_to_the_last_digit() -> None:
-    """Where neither chance nor a slope is there is nothing to divide by, and a point keeps its own value."""
+    """Points without chance and slope have nothing to divide by, and keep their own values."""
     places = np.random.default_rng(4).random((60, 2))
     flat = np.full(60, 0.9)
     found = smoothed(GOAL, places, measured(np.full(60, 5e4), flat, 0.0), np.ones(60), [0, 30, 59])
