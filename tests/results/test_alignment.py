@@ -51,7 +51,7 @@ def test_the_first_is_read_at_the_times_of_the_second_up_to_the_shortest_end() -
 
 
 def test_beyond_its_ends_a_trace_stays_as_it_was() -> None:
-    """Within rounding of the last time, and before the first sample."""
+    """Times within rounding of the last one, and before the first sample."""
     found = aligned([traced([1.0, 2.0 - 1e-9])], [traced([0.0, 1.0, 2.0])])
     assert found["queue_fluid"].values == pytest.approx([1.0, 1.0, 2.0], abs=1e-8)
 

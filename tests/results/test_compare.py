@@ -282,7 +282,7 @@ def test_where_nothing_is_sent_in_the_window_nothing_is_compared() -> None:
 
 @pytest.mark.parametrize(("samples", "compared"), [(9.0, False), (10.5, True)])
 def test_a_queue_that_drains_within_ten_samples_is_not_compared(samples: float, compared: bool) -> None:
-    """From a peak at the start, in steps of 20 us; packets take twice as long."""
+    """Queues from a peak at the start, in steps of 20 us; packets take twice as long."""
     first, second = (np.maximum(850e3 * (1 - 0.95 * TIMES / (end * 20e-6)), 0) for end in (samples, 2 * samples))
     found = fc.compare(made(INCAST, first, approach()), made(INCAST, second, approach(), seed=1))
     assert found.fluid["drain_time_s"] == pytest.approx(samples * 20e-6)

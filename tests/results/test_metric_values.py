@@ -81,7 +81,7 @@ def test_means_are_of_trapezoids() -> None:
     ("percent", "value"), [(0, 0.0), (12.5, 0.0), (37.5, 1.0), (62.5, 1.5), (87.5, 2.0), (100, 2.0), (50, 1.25)]
 )
 def test_a_percentile_weighs_a_sample_by_half_the_gaps_beside_it(percent: float, value: float) -> None:
-    """Of 4 s, a first sample of 0 stands for one, the second of 2 for two, and the last of 1 for one."""
+    """A first sample of 0 stands for one of 4 s, the second of 2 for two, and the last of 1 for one."""
     found = metrics.weighted_percentile(signal([0.0, 2.0, 1.0], [0.0, 2.0, 4.0]), percent)
     places = {0: 0.0, 12.5: 0.0, 37.5: 1.0, 62.5: 1 + 25 / 37.5, 87.5: 2.0, 100: 2.0, 50: 1 + 12.5 / 37.5}
     assert found == pytest.approx(places[percent])
@@ -176,7 +176,7 @@ def test_crossings_are_upwards_and_between_samples(values: list[float], level: f
 
 
 def test_a_period_is_between_the_first_and_the_last_crossing() -> None:
-    """Of 0, 2, 0, 2, ... the mean is crossed upwards every two seconds."""
+    """The mean of 0, 2, 0, 2, ... is crossed upwards every two seconds."""
     assert metrics.oscillation(signal([0.0, 2.0] * 4 + [0.0])) == Oscillation(1.0, 2.0)
     once = metrics.oscillation(signal([0.0, 0.0, 6.0, 6.0]))
     assert once.amplitude == 3.0

@@ -134,7 +134,7 @@ def test_a_finer_grid_counts_in_seconds() -> None:
 
 
 def test_flows_that_are_alike_are_one_sample() -> None:
-    """Of two and three flows, weighed; one that starts later is another."""
+    """A class of two and one of one, weighed; one that starts later is another."""
     flow = TWO.flows[0]
     flows = (
         dataclasses.replace(flow, name="a", multiplicity=2.0),

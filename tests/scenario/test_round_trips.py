@@ -157,14 +157,17 @@ def by_hand(rates: list[float], payloads: list[float], header: float, ack: float
         (8000.0, [800.0] * 10),
     ],
 )
-@pytest.mark.parametrize("flow", [{}, {"egress_delay": 2.0}, {"path": (1,)}, {"line_rate": Rate(100)}])
+@pytest.mark.parametrize(
+    "flow", [{}, {"egress_delay": 2.0}, {"path": (1,)}, {"line_rate": Rate(100)}, {"scheme": fc.HPCC()}]
+)
 def test_a_train_is_stored_and_forwarded_packet_by_packet(
     flow: dict[str, Any], size: float, payloads: list[float]
 ) -> None:
     made, one = both(**flow)
     rates = [float(rate) for rate in round_trips.hop_rates(made, one)]
+    more = float(one.scheme.int_bytes)  # telemetry, there and back
     received, answered = train(made, one, np.array([size]))
-    expected = by_hand(rates, payloads, 200.0, 100.0, float(base_rtt(made, one)) / 2)
+    expected = by_hand(rates, payloads, 200.0 + more, 100.0 + more, float(base_rtt(made, one)) / 2)
     assert (received[0], answered[0]) == pytest.approx(expected)
 
 

@@ -177,7 +177,7 @@ def test_packets_run_half_an_interval_beyond_the_last_sample(monkeypatch: pytest
 
 
 class Hybrid:
-    """In place of the hybrid: two flows of one class and one of another, sampled four times."""
+    """Stand-in for the hybrid: two flows of one class and one of another, sampled four times."""
 
     sent = np.array([[0.0, 0.0, 0.0], [999.0, 2001.0, 1000.0], [2500.0, 2999.0, 1000.0], [3000.0, 4000.0, 5000.0]])
 

@@ -84,7 +84,7 @@ def test_a_window_beyond_the_trace_is_refused(given: tuple[float, float]) -> Non
 
 
 class Moments:
-    """In place of runs, whose queue counts their samples, and of the search, which asks for some."""
+    """Stand-in for runs, whose queue counts their samples, and of the search, which asks for some."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, found: Solution) -> None:
         self.found = found
@@ -124,7 +124,7 @@ class Moments:
 
 @pytest.mark.parametrize("opens", [0, 100])
 def test_runs_have_the_samples_of_the_stretch(monkeypatch: pytest.MonkeyPatch, opens: int) -> None:
-    """From 0 on to its last, of which the last as many are kept: of 164 from the hundredth on."""
+    """Samples from 0 on to its last, of which the last as many are kept: of 164 from the hundredth on."""
     stretch = Measured(TIMES + opens * 1e-5, 1e4 + np.arange(COUNT), None)
     ran = Moments(monkeypatch, solution())
     found = fitting._by_moments(problem(stretch), 700)
@@ -171,7 +171,7 @@ def test_a_model_that_does_not_explain_is_said_with_what_differs_most(
 
 
 class Trajectory:
-    """In place of the fluid, whose queue and rates are straight lines, and of the search."""
+    """Stand-in for the fluid, whose queue and rates are straight lines, and of the search."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, residual: float = 0.1) -> None:
         self.residual = residual

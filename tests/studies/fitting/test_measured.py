@@ -145,7 +145,7 @@ def test_at_other_times_queues_are_between_and_rates_keep_bytes() -> None:
 
 
 def samples(count: int = 50, queue: Any = 1.0, rates: Any = None) -> Measured:
-    """As many samples of a queue, or with another at the last."""
+    """Samples of a queue of 1 byte, or with another at the last."""
     column = None if queue is None else np.r_[np.ones(count - 1), queue]
     return Measured(np.arange(float(count)), column, rates)
 
@@ -203,3 +203,21 @@ def test_samples_that_cannot_be_fitted_are_refused(found: Measured, says: str) -
 def test_a_columns_name_says_its_role_and_unit(text: str, role: str, factor: float) -> None:
     found = _column(text, Path("m.csv"))
     assert found == (role, pytest.approx(factor))
+
+
+def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
+    """The system's word where it has one, and else that it is no table."""
+    (tmp_path / "junk.csv.gz").write_bytes(b"no gzip at all")
+    (tmp_path / "odd.csv").write_bytes(b"time,q\n\xff\xfe\n")
+    for name, says in (("gone.csv", "No such file"), ("junk.csv.gz", "no table"), ("odd.csv", "no table")):
+        with pytest.raises(fc.InputError, match=rf"{name}: {says}.*; give NetCDF"):
+            measured_of(tmp_path / name)
+
+
+def test_comments_and_empty_lines_are_no_samples(tmp_path: Path) -> None:
+    rows = "".join(f"{t},1\n" for t in TIME)
+    (tmp_path / "m.csv").write_text(f"# made by hand\n\ntime_us,q\n  # and so on\n{rows}")
+    assert len(measured_of(tmp_path / "m.csv").time) == 100
+    (tmp_path / "m.csv").write_text("time_us,q\n")
+    with pytest.raises(fc.InputError, match="holds no samples"):
+        measured_of(tmp_path / "m.csv")

@@ -23,7 +23,7 @@ QUARTIC = {5: [1.0, -4.0, 6.0, -4.0, 1.0], 7: [3.0, -7.0, 1.0, 6.0, 1.0, -7.0, 3
 
 
 def on_a_line(count: int, *left: list[float], error: float = 0.0, low: float = 0.2, high: float = 0.6) -> Regression:
-    """Of 2 + x for each number, with what is left over."""
+    """Regression of 2 + x for each number, with what is left over."""
     at = np.linspace(low, high, count)
     numbers = np.stack([2.0 + at + np.array(each) for each in left], axis=1)
     return moments._regress(at[:, None], numbers, np.full(len(left), 2.5), np.full(len(left), error))
@@ -51,7 +51,7 @@ def test_the_variance_of_a_run_counts_freedoms_and_the_constant(count: int, vari
 
 
 def test_numbers_that_vary_together_are_weighed_by_the_inverse_of_their_covariance() -> None:
-    """Of 0.98 of what they share. Sums of squares 6 and 154, and 6 in common, over four freedoms."""
+    """Covariances are 0.98 of what they share. Sums of squares 6 and 154, and 6 in common, over four freedoms."""
     shared, other = np.array(CUBIC[7]), np.array(QUARTIC[7])
     found = on_a_line(7, list(0.1 * shared), list(0.1 * (shared + other)), error=0.1)
     factor = 0.01 / 4 * (10 / 7) * 4 / max(4 - 2 - 1, 0.8)
@@ -72,7 +72,7 @@ def test_points_of_one_value_have_a_box_all_the_same() -> None:
 
 
 class Counted:
-    """In place of a regression: so many of the points asked are possible, call by call; its best is at 0.5."""
+    """Stand-in for a regression: so many of the points asked are possible, call by call; its best is at 0.5."""
 
     def __init__(self, *counts: int) -> None:
         self.counts = list(counts)
@@ -148,7 +148,7 @@ def test_the_next_box_is_a_little_beyond_what_is_possible(count: int, low: float
 
 
 def test_margins_are_of_each_box_and_never_beyond_the_one_before() -> None:
-    """From 0.2 to 0.6, and of the first 100 fresh points of these; twice."""
+    """A box from 0.2 to 0.6, and one of the first 100 fresh points of these; twice."""
     candidates = 0.2 + 0.4 * LINE
     counted = Counted(8192, 3, 0, 3, 4000)
     possible(counted, candidates)
@@ -244,7 +244,7 @@ def test_two_designs_that_disagree_are_uncertain_both_ways(side: float) -> None:
 
 @pytest.mark.parametrize(("at", "low", "high"), [(0.0, 0.0, 0.2241), (1.0, 0.7759, 1.0)])
 def test_an_estimate_at_an_end_has_an_interval_to_one_side(at: float, low: float, high: float) -> None:
-    """Of half a Gaussian with deviation 0.1, of which 2.5 % are beyond 2.241."""
+    """Ends of half a Gaussian with deviation 0.1, of which 2.5 % are beyond 2.241."""
     found = solved(gaussian(0.1, at=at), at=at)
     assert (found.low, found.high) == (pytest.approx([low], abs=1e-3), pytest.approx([high], abs=1e-3))
     assert found.inside.tolist() == [False]
@@ -301,7 +301,7 @@ def test_every_run_has_a_seed_of_its_own_and_the_last_round_has_what_is_left() -
 
 @pytest.mark.parametrize(("sound", "refused"), [(10, False), (9, True)])
 def test_a_first_round_of_which_half_makes_no_sense_is_refused(sound: int, refused: bool) -> None:
-    """Of 21 ten will do."""
+    """Ten of 21 will do."""
 
     def model(points: Array) -> Array:
         found = linear(points)
@@ -343,3 +343,24 @@ def test_later_rounds_use_what_is_near_and_at_least_half_a_round(monkeypatch: py
     third = used[2]
     assert len(third) > 50
     assert ((third >= 0.298) & (third < 0.36)).all()  # the box begins at 0.3, and 2 % before it is near
+
+
+@pytest.mark.parametrize(("least", "inside"), [(3.84, False), (3.85, True)])
+def test_ends_that_are_just_as_unlikely_as_an_intervals_are_possible(least: float, inside: bool) -> None:
+    class Flat:
+        """All candidates are so much less likely than the best."""
+
+        fitted, centre, half, observed, deviations = np.zeros((3, 2)), np.zeros(1), np.ones(1), np.zeros(2), np.ones(2)
+
+        def misfit(self, points: Array) -> Array:
+            return np.zeros((len(points), 2))
+
+        def distance(self, points: Array) -> Array:
+            return np.full(len(points), least)
+
+        def jacobian(self, point: Array) -> Array:
+            return np.ones((2, 1))
+
+    flat: Any = Flat()
+    half = np.array([0.5])
+    assert moments._solution(flat, half, half, LINE).inside.tolist() == [inside]

@@ -21,7 +21,7 @@ PLAN = Plan(
 
 
 class Net(NamedTuple):
-    """What of a network is looked at here: numbers of its points in a row, and 20 signals, of 160 bytes a record."""
+    """Parts of a network that are looked at: numbers of its points in a row, and 20 signals, of 160 bytes a record."""
 
     ids: Any = np.arange(5.0)[None]
     marking_lag: Any = np.array([20 * STEP, 100 * STEP])
@@ -99,7 +99,7 @@ def test_traced_leaves_fill_the_places_without_a_number() -> None:
 
 
 class Engine:
-    """In place of the fluid: a point's queue is its number, and its packets wait as long as is written here."""
+    """Stand-in for the fluid: a point's queue is its number, and its packets wait as long as is written here."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, waits: list[float], queues: list[float] | None = None) -> None:
         self.waits, self.queues = np.array(waits), np.array(queues if queues is not None else np.arange(len(waits)))
@@ -225,7 +225,7 @@ def test_to_a_tolerance_points_may_run_to_ten_times_of_it_too(monkeypatch: pytes
 
 
 def test_beside_a_run_are_a_finer_and_a_coarser_or_two_finer() -> None:
-    """Of one shape: records for the finest of both."""
+    """Runs of one shape: records for the finest of both."""
     finer, other = batch.plans_beside(PLAN)
     assert (finer.dt, other.dt) == (STEP / 2, 2 * STEP)
     assert (finer.steps, other.steps) == (2000, 500)
@@ -237,7 +237,7 @@ def test_beside_a_run_are_a_finer_and_a_coarser_or_two_finer() -> None:
 
 
 class Beside:
-    """In place of a chunk's run: queues that are off by some share for each step, of points by their payload."""
+    """Stand-in for a chunk's run: queues that are off by some share for each step, of points by their payload."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, shares: dict[float, float]) -> None:
         self.shares = shares
@@ -281,7 +281,7 @@ def test_the_error_is_to_half_the_step_and_a_third_bears_it_out(
 
 
 def test_points_are_spread_over_those_that_have_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 0 to 9 without 0, 4 and 9 three: the first, the middle and the last; two at a time, the last padded."""
+    """Three of 0 to 9 without 0, 4 and 9: the first, the middle and the last; two at a time, the last padded."""
     beside = Beside(monkeypatch, {2.0: 0.04, 1.0: 0.02, 0.5: 0.01})
     results = beside.at(1.0, np.arange(10.0)) | {"reason": np.isin(np.arange(10), [0, 4, 9]).astype(int)}
     room = 2.9 * 2048 * 160

@@ -20,7 +20,7 @@ NAN, INF = float("nan"), float("inf")
 
 
 def links(queues: list[float], *, kmin: list[float], kmax: list[float], pmax: list[float]) -> tuple[float, float, bool]:
-    """Of a point, beside another whose queues are empty."""
+    """Marking, queue and ramp of a point, beside another whose queues are empty."""
     count = len(queues)
     net = SimpleNamespace(queues=count, kmin=np.array(kmin), kmax=np.array(kmax), pmax=np.array(pmax))
     states = np.array([[0.0] * count + [7.0, 8.0], [*queues, 7.0, 8.0]])  # rates come after the queues
@@ -100,7 +100,7 @@ def mode(points: list[int], aggregate: list[float], *fairness: tuple[int, list[f
 
 
 def test_points_have_the_roots_of_their_modes_or_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of six the second has an unresolved root, the third a fault, the fourth no equilibrium, the last is padding."""
+    """The second of six has an unresolved root, the third a fault, the fourth no equilibrium, the last is padding."""
     modes = [
         mode([0, 2, 5], [-1.0, -3.0, -5.0], (0, [-0.5, -0.6, -0.7])),
         mode([1, 4], [99.0, -2.0], (0, [-0.25, -0.125])),

@@ -34,7 +34,7 @@ def summary(mean: Any, ptp: Any = 0.0, rate: Any = 1.0) -> Any:
 
 
 def test_the_queue_with_the_largest_mean_speaks_for_a_point() -> None:
-    """Of two links, point by point; one without a number is never the largest."""
+    """The longer of two links, point by point; one without a number is never the largest."""
     found = dwells._amplitudes(
         SimpleNamespace(
             queue_mean=np.array([[5.0, 1.0, np.nan], [4.0, 2.0, 3.0]]),
@@ -96,7 +96,7 @@ def test_a_point_is_settled_by_its_swings_and_its_rates(
 
 
 class Moved:
-    """In place of a run that goes on: at which point it is, and for how many steps."""
+    """Stand-in for a run that goes on: at which point it is, and for how many steps."""
 
     log: list[tuple[str, float]] = []  # noqa: RUF012
 
@@ -161,7 +161,7 @@ def _taken(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("values", [[1.0, 2.0, 4.0], [4.0, 2.0, 1.0]])
 def test_a_run_goes_through_all_values_and_back(monkeypatch: pytest.MonkeyPatch, values: list[float]) -> None:
-    """In two steps from each to the next; 4 windows of 40 steps at each, twice at the last."""
+    """Two steps from each to the next; 4 windows of 40 steps at each, twice at the last."""
     data, log, asked = moved(monkeypatch, values)
     one, two, three = values
     stay = [("perturb", 0.25), *[("window", 40)] * 4]

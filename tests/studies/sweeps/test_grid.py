@@ -1,6 +1,7 @@
 """Axes of sweeps: what is read, and what is refused."""
 
 import contextlib
+import importlib
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,22 @@ def test_bad_grids_are_refused(over):
 def test_too_many_points_are_refused():
     with pytest.raises(InputError, match="points"):
         grid_of({name: range(1000) for name in "abc"})
+
+
+def test_as_many_points_as_may_be_are_not_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.import_module("fluidcc.studies.sweeps.grid"), "MOST_POINTS", 6)
+    assert grid_of({"a": [1, 2], "b": [1, 2, 3]}).points == 6
+    with pytest.raises(InputError, match="7 points are more than 6"):
+        grid_of({"a": range(7)})
+    assert len(parse_axis("1KB:6KB:6", SIZE, "kmin")) == 6
+    with pytest.raises(InputError, match="asks for 7 values; write 2, for both ends, to 6"):
+        parse_axis("1KB:6KB:7", SIZE, "kmin")
+    assert parse_axis("5KB:5KB:1", SIZE, "kmin").tolist() == [5e3]  # of one value alone
+    assert parse_axis("log:5KB:5KB:1", SIZE, "kmin") == pytest.approx([5e3])
+    assert parse_axis("log:9KB:1KB:3", SIZE, "kmin") == pytest.approx([9e3, 3e3, 1e3])
+    for text in ("log:0B:5KB:2", "log:5KB:0B:2", "log:-1KB:5KB:2"):
+        with pytest.raises(InputError, match="needs ends above 0"):
+            parse_axis(text, SIZE, "kmin")
 
 
 def test_signature_tells_grids_apart():

@@ -23,7 +23,7 @@ SCENARIO: Any = SimpleNamespace()
 
 
 class Runs:
-    """In place of an engine: a mean queue for each seed; every third run is by packets."""
+    """Stand-in for an engine: a mean queue for each seed; every third run is by packets."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *queues: float) -> None:
         self.queues = queues
@@ -71,7 +71,7 @@ def test_seeds_stop_once_the_mean_is_known(
 
 
 def test_a_point_has_means_errors_and_its_values_by_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of six seeds four ran: the others have no value."""
+    """Four of six seeds ran: the others have no value."""
     Runs(monkeypatch, 1.0, 2.0, 3.0, 2.0, 9.0, 9.0)
     found = replications._run_point(SCENARIO, dataclasses.replace(DRAWS, precision=0.21), lambda share: None)
     assert float(found["queue_bytes.mean"]) == 20.0
@@ -108,7 +108,7 @@ def test_points_without_a_scenario_have_no_numbers_and_no_runs(monkeypatch: pyte
 
 
 class Engines:
-    """In place of both engines: the hybrid leaves the buffer with the seeds that are given here."""
+    """Stand-in for both engines: the hybrid leaves the buffer with the seeds that are given here."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, beyond: set[int], outside: bool, refuses: bool = False) -> None:
         self.asked: list[tuple[str, int, bool]] = []

@@ -91,7 +91,7 @@ def test_every_point_has_its_numbers_and_bad_ones_their_reason(monkeypatch: pyte
 def test_the_error_is_sampled_or_with_a_tolerance_that_of_every_point(
     monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], queue: float, estimates: bool, beside: bool
 ) -> None:
-    """And room is kept for the finest run that there will be: half the step, if the error is sampled."""
+    """Room is kept for the finest run that there will be: half the step, if the error is sampled."""
     stood = Stood(monkeypatch, [0, 0, 0])
     found = stood.swept(**options)
     assert found.attrs["discretisation_error.queue_rel"] == pytest.approx(queue, nan_ok=True)
@@ -185,7 +185,7 @@ def test_engines_that_draw_have_a_sweep_of_their_own(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize(("fits", "flows"), [(True, 2), (False, 2), (False, 3)])
 def test_results_are_refused_by_what_they_take_twice(fits: bool, flows: int) -> None:
-    """Of 1000 points 16 bytes for each axis, variable and flow."""
+    """A thousand points take 16 bytes for each axis, variable and flow."""
     grid = Grid({"k": np.arange(1000.0)})
     each = 1 + len(variables_of(grid)) + 2
     most = 16.0 * 1000 * each - (0.0 if fits or flows > 2 else 1.0)
@@ -200,7 +200,7 @@ def test_results_are_refused_by_what_they_take_twice(fits: bool, flows: int) -> 
 
 
 class Written:
-    """In place of a store."""
+    """Stand-in for a store."""
 
     def __init__(self, done: dict[str, np.ndarray] | None = None) -> None:
         self.before = done or {}
@@ -249,7 +249,7 @@ def test_what_is_kept_of_a_part_is_without_padding_and_bad_points() -> None:
 
 
 def test_parts_that_are_done_are_not_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of three parts the first is whole, and the second has a point that is pending."""
+    """The first of three parts is whole, and the second has a point that is pending."""
     done = {"queue": np.array([7.0, 7.0, 7.0, np.nan, np.nan]), "reason": np.array([0, 0, 0, PENDING, PENDING])}
     some = work([0] * 5, 2, Written(done))
     ran: list[slice] = []

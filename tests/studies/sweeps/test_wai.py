@@ -196,7 +196,7 @@ def test_flows_are_equal_once_a_share_of_their_first_difference_is_left(
 
 
 def test_windows_that_jump_are_averaged_about_their_time() -> None:
-    """Of three samples: 8, 5, 5, 1, 0 become 6, 11/3, 2; the second is below a half, about the third sample's time."""
+    """Means of three of 8, 5, 5, 1, 0 are 6, 11/3, 2; the second is below a half, about the third sample's time."""
     window = np.stack([np.array([8.0, 5.0, 5.0, 1.0, 0.0]), np.zeros(5)], axis=1)
     time = np.array([0.0, 1.0, 3.0, 4.0, 6.0])
     assert wai._equal_after(time, window, 0.5, smoothed=3) == 3.0
@@ -238,7 +238,7 @@ def test_nics_that_just_fill_their_half_are_enough(line_rate: str, count: int) -
 
 
 class Stood:
-    """In place of the engines: what they were asked, and windows that shrink by a half each millisecond or not."""
+    """Stand-in for the engines: what they were asked, and windows that shrink by a half each millisecond or not."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.simulated: list[tuple] = []

@@ -20,7 +20,7 @@ SPACE = Space((Variable("x", 0.0, 1.0), Variable("y", 0.0, 1.0)))
 
 
 def found(formula: Callable[..., float], size: int = 64, maximise: bool = False) -> Sensitivity:
-    """About (0.5, 0.25), of two cases of which one is half of the other."""
+    """Sensitivity about (0.5, 0.25), of two cases of which one is half of the other."""
     goal = Goal((Objective(SETTLING, maximise),), ())
 
     def evaluator(points: list[dict[str, float]], *, label: str) -> list[Measured]:
@@ -49,7 +49,7 @@ def test_a_variable_alone_has_all_of_the_share_and_none_the_other() -> None:
 def test_logarithms_are_taken_of_what_spreads_over_a_factor_of_ten(
     least: float, most: float, logarithmic: bool
 ) -> None:
-    """Some of 256 points are below a half, and some above."""
+    """Many of 256 points are below a half, and some above."""
     assert found(lambda x, y: least if x < 0.5 else most).logarithmic is logarithmic
 
 
@@ -96,3 +96,9 @@ def test_a_front_has_none_that_another_is_at_least_as_good_as(costs: list[list[f
 )
 def test_a_knee_is_furthest_below_the_line_between_the_ends(costs: list[list[float]], knee: int | None) -> None:
     assert knee_of(np.array(costs)) == knee
+
+
+def test_a_spread_of_one_is_a_spread() -> None:
+    """An objective of 1 or 2, by x alone."""
+    step = found(lambda x, y: 1.0 if x < 0.5 else 2.0)
+    assert step.indices["x"]["total"] == pytest.approx(1.0, abs=0.1)

@@ -29,7 +29,7 @@ def measured(used: Any, error: float = 0.0, **more: Any) -> Measured:
 
 
 class Checker:
-    """In place of an evaluator: utilisation by a function of eta, with some seeds."""
+    """Stand-in for an evaluator: utilisation by a function of eta, with some seeds."""
 
     def __init__(self, of: Any, seeds: int) -> None:
         self.of, self.seeds, self.asked = of, list(range(seeds)), []
@@ -393,7 +393,7 @@ def test_a_point_behind_the_fourth_best_is_hopeless_and_one_level_with_it_is_not
 
 
 def seen_by_all(monkeypatch: pytest.MonkeyPatch, good: int) -> tuple[Proof, list[str]]:
-    """With one seed all points have 0.95; with all seeds this is left to those from the choice of this number on."""
+    """All points have 0.95 with one seed; with all seeds this is left to those from the choice of this number on."""
     made, fabric = in_packets(monkeypatch, lambda eta, case: 0.95)
     one_seed, chosen = choice.packets, list[str]()
 
@@ -427,7 +427,7 @@ def test_packets_see_the_next_choice_until_they_speak_against_none(
 
 
 def test_of_each_searched_case_the_plainest_and_the_one_that_differs_most_are_run() -> None:
-    """How long they run is no difference, and none runs twice."""
+    """A length of the run is no difference, and none runs twice."""
     plain = [{"flows": n, "burst": 1, "begin": "line"} for n in (2, 8)]
     longer = [{**plain[0], "burst": 4}, {**plain[0], "burst": 4, "begin": "share"}, {**plain[0], "until": 9.0}]
     made: Any = SimpleNamespace(

@@ -158,7 +158,7 @@ class Batches:
 
 
 class Result:
-    """What of a sweep's result is looked at."""
+    """Parts of a sweep's result that are looked at."""
 
     def __init__(self, data: xr.Dataset) -> None:
         self.data = data
@@ -176,7 +176,7 @@ class Result:
 
 
 def test_the_fluids_points_run_at_once_case_by_case(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In batches of few sizes, of which the last point fills what is left."""
+    """Batches of few sizes, of which the last point fills what is left."""
     ran = Batches(monkeypatch)
     heard: list[int] = []
     found = ran.evaluator(points(3.0, 101.0, 5.0), heard.append)

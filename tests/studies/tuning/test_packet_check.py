@@ -188,7 +188,7 @@ def test_more_losses_than_at_present_speak_against_a_setting(metric: str, word: 
 
 
 class Asked:
-    """In place of the packet engine: what it was asked, in order; a run has a number for its case and its seed."""
+    """Stand-in for the packet engine: what it was asked, in order; a run has a number for its case and its seed."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, numbers: dict[tuple[int, int], float]) -> None:
         self.numbers = numbers
@@ -241,7 +241,7 @@ def test_two_seeds_have_an_error_and_one_has_none(monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_longest_runs_come_first_and_what_is_done_not_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By packets: 2 ms of 500 bytes are more than 3 ms of 1000."""
+    """Lengths by packets: 2 ms of 500 bytes are more than 3 ms of 1000."""
     numbers = {(case, seed): 1.0 for case in range(3) for seed in (1, 2)}
     asked = Asked(monkeypatch, numbers)
     done: Any = {(0, 2): (0, 2)}

@@ -20,7 +20,7 @@ LINE, SQUARE = (Space(tuple(Variable(name, 0.0, 1.0) for name in names)) for nam
 
 
 class Table:
-    """In place of an evaluator: a settling time by a formula, and the batches that were asked for."""
+    """Stand-in for an evaluator: a settling time by a formula, and the batches that were asked for."""
 
     def __init__(self, time: Callable[..., float]) -> None:
         self.time, self.table = time, dict[tuple[float, ...], Measured]()
@@ -65,7 +65,7 @@ def polished(space: Space, table: Any, until: int, seed: int = 1) -> None:
 def test_a_quarter_is_spread_evenly_after_what_is_known(
     monkeypatch: pytest.MonkeyPatch, evaluations: int, known: int, spread: int
 ) -> None:
-    """From 64 on at least 32, and of fewer all; then half is left for what follows the population."""
+    """At least 32 from 64 on, and all of fewer; then half is left for what follows the population."""
     table, asked = Table(lambda x, y: x + y), dict[str, Any]()
     monkeypatch.setattr(searching, "_evolve", lambda *given: asked.update(evolve=given[4], start=given[3]))
     monkeypatch.setattr(searching, "_polish", lambda *given: asked.update(polish=given[3]))
@@ -84,7 +84,7 @@ def test_a_quarter_is_spread_evenly_after_what_is_known(
 
 
 def test_a_pattern_goes_on_the_same_way_and_halves_its_step_where_it_stays() -> None:
-    """Up a slope in steps of 0.12, twice where it goes up; at the end of the range in ever shorter ones to 0.004."""
+    """Steps of 0.12 up a slope, twice where it goes up; at the end of the range in ever shorter ones to 0.004."""
     table = Table(lambda x: 1.0 - x)
     table([{"x": 0.5}])
     polished(LINE, table, 12)
@@ -93,7 +93,7 @@ def test_a_pattern_goes_on_the_same_way_and_halves_its_step_where_it_stays() -> 
 
 
 def test_a_pattern_moves_to_the_best_of_its_neighbours() -> None:
-    """Of both axes, and both ways: y falls twice as fast as x rises."""
+    """Neighbours along both axes, and both ways: y falls twice as fast as x rises."""
     table = Table(lambda x, y: 3.0 - x + 2 * y)
     table([{"x": 0.5, "y": 0.5}])
     polished(SQUARE, table, 6)
@@ -109,7 +109,7 @@ def test_a_pattern_turns_back_where_the_same_way_is_no_better() -> None:
 
 
 def test_a_pattern_takes_no_shorter_step_than_can_be_set() -> None:
-    """In steps of a quarter: neighbours at once, and then clouds that hold nothing new, until it gives up."""
+    """Steps of a quarter: neighbours at once, and then clouds that hold nothing new, until it gives up."""
     table = Table(lambda x: abs(x - 0.5))
     space = Space((Variable("x", 0.0, 1.0, 0.25),))
     table([{"x": 0.5}])
@@ -134,7 +134,7 @@ def clouds(
 
 
 def test_a_cloud_is_as_wide_as_a_tenth_of_the_range_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of sixteen points about a single one, Gaussian along each axis: over ten seeds 320 numbers."""
+    """Sixteen points about a single one, Gaussian along each axis: over ten seeds 320 numbers."""
     found = [clouds(monkeypatch, 1, 17, seed) for seed in range(10)]
     offs = np.concatenate([(batches[0] - best).ravel() for best, batches in found])
     assert len(offs) == 320
@@ -145,7 +145,7 @@ def test_a_cloud_is_as_wide_as_a_tenth_of_the_range_at_first(monkeypatch: pytest
 
 
 def test_clouds_end_narrow_however_many_points_were_known_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 100 to come after 100: a tenth at first, and a 250th at last, by equal ratios."""
+    """A hundred to come after 100: a tenth at first, and a 250th at last, by equal ratios."""
     best, batches = clouds(monkeypatch, 100, 200)
     widths = [np.median(np.abs(batch - best)) / 0.6745 for batch in batches]
     assert widths[0] == pytest.approx(0.1, rel=0.5)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 
 from fluidcc.studies.tuning.evaluate import Measured
 from fluidcc.studies.tuning.goal import goal_of
-from fluidcc.studies.tuning.smoothing import smoothed
+from fluidcc.studies.tuning.smoothing import apart, back, smoothed
 
 GOAL = goal_of("queue_bytes.p99", None, ["utilisation>=0.9"], True, 1.0)
 
@@ -66,3 +67,33 @@ def test_more_seeds_weigh_more_and_no_value_stays_none() -> None:
     assert few[0].metrics["queue_bytes.p99"] < many[0].metrics["queue_bytes.p99"]
     assert np.isnan(few[1].metrics["queue_bytes.p99"]).all()
     assert few[1].metrics["utilisation"][0] > 0.9
+
+
+def test_a_surface_that_is_flat_stays_as_it_is_to_the_last_digit() -> None:
+    """Points without chance and slope have nothing to divide by, and keep their own values."""
+    places = np.random.default_rng(4).random((60, 2))
+    flat = np.full(60, 0.9)
+    found = smoothed(GOAL, places, measured(np.full(60, 5e4), flat, 0.0), np.ones(60), [0, 30, 59])
+    assert [each.metrics["utilisation"][0] for each in found] == [0.9] * 3
+
+
+def test_many_points_are_smoothed_in_parts_that_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    places = np.random.default_rng(5).random((60, 2))
+    true, used = surface(places)
+    rows = measured(true, used, 0.1)
+    whole = smoothed(GOAL, places, rows, np.ones(60), range(60))
+    monkeypatch.setattr("fluidcc.studies.tuning.smoothing._AT_ONCE", 600)  # ten of them
+    parts = smoothed(GOAL, places, rows, np.ones(60), range(60))
+    assert [each.metrics["utilisation"][0] for each in parts] == pytest.approx(
+        [each.metrics["utilisation"][0] for each in whole], rel=1e-12
+    )
+    monkeypatch.setattr("fluidcc.studies.tuning.smoothing._AT_ONCE", 1)  # one at least
+    assert len(smoothed(GOAL, places, rows, np.ones(60), [3])) == 1
+
+
+def test_queues_are_compared_by_their_logarithm_and_shares_as_they_are() -> None:
+    values = np.array([0.0, 1e3, 9e3])
+    assert apart("queue_bytes.mean", values) == pytest.approx(np.log([1e3, 2e3, 1e4]))
+    assert back("queue_bytes.mean", apart("queue_bytes.mean", values)) == pytest.approx(values, abs=1e-9)
+    assert apart("jain", values) is values
+    assert back("jain", values) is values

@@ -29,7 +29,7 @@ def curve(eta: float) -> dict[str, float]:
 
 
 class Table:
-    """In place of an evaluator: metrics by a formula of the point, and how it was made."""
+    """Stand-in for an evaluator: metrics by a formula of the point, and how it was made."""
 
     made: ClassVar[list[Table]] = []
     formula: ClassVar[Callable[[float], dict[str, float]]] = staticmethod(curve)
@@ -196,7 +196,7 @@ def test_sensitivities_are_of_powers_of_2(monkeypatch: pytest.MonkeyPatch, size:
 
 
 class Proof:
-    """In place of packets' proof: one that fails as it is told."""
+    """Stand-in for packets' proof: one that fails as it is told."""
 
     def __init__(self, *given: Any) -> None:
         self.given, self.notes = given, list[str]()
@@ -279,7 +279,7 @@ def test_cases_that_are_none_are_refused(across: Any, says: str) -> None:
 
 
 def test_a_setting_is_taken_as_it_is() -> None:
-    """Beyond its range, and between what can be set; rates keep their mark."""
+    """Values beyond the range, and between what can be set; rates keep their mark."""
     space = space_of({"kmin": ("1KB", "9KB"), "rate_ai": ("10Mbps", "40Mbps")})
     found = tuning._point({"rate_ai": "5Mbps", "kmin": 12345.6}, space, "start")
     assert list(found) == ["kmin", "rate_ai"]

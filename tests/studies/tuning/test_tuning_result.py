@@ -18,7 +18,7 @@ START = Candidate({"eta": 0.9}, {"jain": 0.5}, {}, False)
 
 
 def tuning(start: Candidate | None = None, knee: Candidate | None = None, **more: object) -> Tuning:
-    """Of one variable; whatever is not given is not there."""
+    """Tuning of one variable; whatever is not given is not there."""
     given = {
         "goal": goal_of("jain", None, "utilisation>=0.9", True, 1.0), "space": space_of({"eta": (0.4, 0.8)}),
         "start": start, "best": BEST, "pareto": [BEST], "knee": knee, "yardsticks": {}, "evaluations": 7,

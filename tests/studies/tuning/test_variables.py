@@ -40,6 +40,7 @@ def test_ranges_beyond_a_factor_of_eight_above_0_are_searched_by_ratios(
         (STEPPED, 0.4, 6.0),  # 5.2
         (Variable("x", 3.0, 9.0, 2.0), 0.0, 4.0),  # to the even, and within the bounds
         (Variable("x", 3.0, 9.0, 4.0), 1.0, 8.0),
+        (Variable("x", 3.0, 9.0, 4.0), 1.5, 8.0),  # no further than the end
         (Variable("x", 3.5, 9.0, 4.0), 0.0, 4.0),
         (Variable("x", 5.0, 9.0, 4.0), 0.0, 5.0),
     ],
