@@ -254,6 +254,15 @@ def test_two_more_round_trips_of_delay_destabilise(eigenvalue, settles):
     assert (late < 1e-6) == settles
 
 
+def test_no_further_delay_is_that_of_one_round_trip():
+    default, none = (
+        additive_increase([[1, 1]], [1], [0.2, 0.5], increase=0.01, **more) for more in ({}, {"delays": 0})
+    )
+    assert none.rates.tolist() == default.rates.tolist()
+    with pytest.raises(fc.InputError, match="delays"):
+        additive_increase([[1, 1]], [1], [0.2, 0.5], increase=0.01, delays=-1)
+
+
 def test_noise_favours_short_paths():
     """Towards proportional fairness, (1, 2)/3 here, while it is small against a / R; beyond it when it is not."""
     A, C = networks.linear(2)
@@ -297,6 +306,8 @@ def test_window_limit_of_the_paper():
     assert run.last_rtt == pytest.approx(64.95)
     assert 1 / run.last_window == pytest.approx(64.95)
     assert 1 / window_limit(64, target=0.95).last_window == pytest.approx(64.95 / 0.95)
+    burst = run.sent[np.searchsorted(run.time, 1.0 - 1e-9)]
+    assert 0 < run.sent_after_burst == pytest.approx(run.sent[-1] - burst)
     assert run.sent_after_burst < 1 / 60
     free = window_limit(64, limited=False)
     assert free.peak_queue > 5 * run.peak_queue
