@@ -1,11 +1,16 @@
 """The step's error is an estimate: a third step says where the difference to half the step cannot be trusted."""
 
 import itertools
+import math
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
 import fluidcc as fc
 from fluidcc.cli.app import run
+from fluidcc.engines.fluid import plan
 from fluidcc.engines.fluid.network import network_of
 from fluidcc.engines.fluid.plan import plan_of
 from fluidcc.engines.fluid.step_error import NEGLIGIBLE, shrinks
@@ -116,3 +121,19 @@ def test_the_command_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None
     assert run(["simulate", "dcqcn", "--flows", "2", "--dt", "1us", *more]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "it did not shrink as it should: take it for an order of magnitude; try --dt 250ns" in text
+
+
+@pytest.mark.parametrize(
+    ("kmin", "kmax", "jumps"),
+    [
+        ([5e3], [5e3 + 0.99e3], True),  # a link serves 1 KB in a step
+        ([5e3], [5e3 + 1e3], False),
+        ([5e3], [5e3], True),  # a step marking has no ramp
+        ([math.inf], [math.inf], False),  # nothing is marked
+        ([math.inf, 5e3], [math.inf, 6.1e3], False),
+        ([math.inf, 5e3], [math.inf, 5.9e3], True),
+    ],
+)
+def test_a_queue_jumps_over_a_ramp_that_is_shorter_than_a_step(kmin: Any, kmax: Any, jumps: bool) -> None:
+    network: Any = SimpleNamespace(kmin=np.array(kmin), kmax=np.array(kmax), capacity=np.full(len(kmin), 1e9))
+    assert plan._jumps(network, 1e-6) is jumps
