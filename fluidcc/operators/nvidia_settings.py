@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from fluidcc.errors import InputError
-from fluidcc.units import Rate
+from fluidcc.units import Rate, Seconds
 
 _US, _MBPS, _REGISTER = 1e-6, Rate(1e6 / 8), 2.0**32 - 1
 _FIXED_POINT = 2**10  # alpha and its gain are fractions of ten bits
@@ -135,14 +135,14 @@ def mapped(given: Mapping[str, float], source: str) -> Iterator[tuple[str, tuple
             "the model needs one of them at least 1 (us)"
         )
     yield "g", ("dce_tcp_g",), 1 - raw["dce_tcp_g"] / _FIXED_POINT, "g = 1 - G/1024"
-    yield "alpha_timer", ("dce_tcp_rtt",), raw["dce_tcp_rtt"] * _US, ""
+    yield "alpha_timer", ("dce_tcp_rtt",), Seconds(raw["dce_tcp_rtt"] * _US), ""
     note = "" if between > 0 else "0 sends one for each marked packet: modelled as 1 ns"
-    yield "cnp_interval", ("min_time_between_cnps",), between * _US if between > 0 else _EACH, note
-    yield "rate_decrease_interval", ("rate_reduce_monitor_period",), period * _US, ""
+    yield "cnp_interval", ("min_time_between_cnps",), Seconds(between * _US) if between > 0 else _EACH, note
+    yield "rate_decrease_interval", ("rate_reduce_monitor_period",), Seconds(period * _US), ""
     yield "clamp_tgt_rate", ("clamp_tgt_rate",), bool(raw["clamp_tgt_rate"]), ""
     name = "clamp_tgt_rate_after_time_inc"
     yield name, (name,), bool(raw[name]), "plays no part if clamp_tgt_rate is on" if raw["clamp_tgt_rate"] else ""
-    yield "timer", ("rpg_time_reset",), raw["rpg_time_reset"] * _US, ""
+    yield "timer", ("rpg_time_reset",), Seconds(raw["rpg_time_reset"] * _US), ""
     off = raw["rpg_byte_reset"] == 0
     note = "0 turns the byte counter off: modelled as 1 TB" if off else ""
     yield "byte_counter", ("rpg_byte_reset",), NEVER if off else raw["rpg_byte_reset"], note

@@ -207,6 +207,76 @@ def test_a_watchdogs_times() -> None:
         assert len(Watchdog(*given).faults) == 1, given
 
 
+@pytest.mark.parametrize(
+    ("detection", "poll", "faults"),
+    [
+        ("200", "100", 0),
+        ("200", "99", 1),
+        ("3000", "3000", 0),
+        ("5000", "3001", 1),
+        ("200", "200", 0),
+        ("199", "200", 1),  # shorter than the interval
+        ("200", "x", 1),
+        ("200", "-200", 1),
+        ("200", "9999999999", 1),  # no number of milliseconds: compared with nothing
+        ("200", "999999999", 2),
+    ],
+)
+def test_a_watchdog_looks_often_enough_and_not_too_often(detection: str, poll: str, faults: int) -> None:
+    for sonic in (True, False):  # other systems' times have other ranges, and are compared with it too
+        assert len(Watchdog("drop", detection, "200", poll, sonic=sonic).faults) == faults
+
+
+@pytest.mark.parametrize(
+    ("detection", "poll", "often"),
+    [("6000", "200", False), ("6000", "201", True), ("200", "99", True), ("150", "200", True), ("99", "", False)],
+)
+def test_an_interval_above_that_of_the_advice_is_set_with_it(detection: str, poll: str, often: bool) -> None:
+    """A queue is dealt with after 200 ms: a switch that looks every 200 ms may stay so."""
+    watched = port(watchdog=Watchdog("drop", detection, "200", poll), lossless=True, watched_priorities=None)
+    found = words(lossless.watchdog(watched))["the switch does not take the PFC watchdog"]
+    assert [change.path for change in found.apply[3:]] == ["/PFC_WD/GLOBAL/POLL_INTERVAL"] * often
+    assert {change.value for change in found.apply} == {"drop", "200"}
+    assert ("POLL_INTERVAL 200 in PFC_WD|GLOBAL" in found.suggest) == often
+
+
+def test_a_watchdog_that_is_fine_says_what_it_does() -> None:
+    def said(**more: Any) -> list[str]:
+        return [each.why for each in lossless.watchdog(port(lossless=True, watched_priorities=None, **more))]
+
+    (drops,), (forwards,) = (said(watchdog=Watchdog(each, "300", "200")) for each in ("drop", "forward"))
+    assert drops == "after 300 ms of PAUSE the switch drops what waits"
+    assert "after 300 ms" in forwards
+    assert "may lose packets" in forwards
+    (alert,) = lossless.watchdog(port(lossless=True, watched_priorities=None, watchdog=Watchdog("alert", "200", "200")))
+    assert alert.what == "the PFC watchdog only reports"
+    assert said(watchdog=None, watchdog_unsaid=True) == []
+    assert len(said(watchdog=None)) == 1
+    assert not list(lossless.watchdog(port(lossless=False, watchdog=None)))
+
+
+def test_headroom_that_is_advised_is_whole_kilobytes() -> None:
+    """300 m: 1024 + 9100 + 37 879 + 819.2 + 25 216 B are 72.3 KiB, so 73; what is a whole number stays."""
+    (found,) = lossless.headroom(port(cable=300.0, mtu=9100.0, headroom=74_037.0, rate=fc.units.Rate(12.5e9)))
+    assert found.severity == "bad"
+    assert [change.value for change in found.apply] == [str(73 * 1024)]
+    (fits,) = lossless.headroom(port(cable=300.0, mtu=9100.0, headroom=74_038.0, rate=fc.units.Rate(12.5e9)))
+    assert fits.severity == "ok"
+    (unknown,) = lossless.headroom(port(cable=None, headroom=1.0))
+    assert unknown.what == "headroom not checked"
+    (switched,) = lossless.headroom(port(headroom=None, dynamic_buffers=True))
+    assert switched.severity == "ok"
+    assert not [*lossless.headroom(port(headroom=None)), *lossless.headroom(port(lossless=False, headroom=1.0))]
+
+
+@pytest.mark.parametrize(
+    ("speed", "quanta"),
+    [(10, 67), (17, 67), (18, 80), (32, 80), (33, 118), (50, 147), (300, 453), (301, 905), (800, 905)],
+)
+def test_pause_is_obeyed_as_at_the_nearest_known_speed(speed: float, quanta: int) -> None:
+    assert needed(speed * 0.125e9, 0.0, 0.0)[0] == pytest.approx(1024 + 819.2 + quanta * 64)
+
+
 def test_headroom_by_hand() -> None:
     """100 Gb/s, 5 m, 9100 B: 1024 B, a packet, 631 B on the cable, 819.2 B in the chip, 394 quanta of 64 B."""
     way = 9100 + 2 * 5 / 1.98e8 * 12.5e9 + 819.2 + 394 * 64

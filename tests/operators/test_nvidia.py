@@ -249,6 +249,20 @@ def test_conversions(read):
     assert scheme.rate_decrease_interval == pytest.approx(4e-6)
 
 
+@pytest.mark.parametrize(
+    ("register", "parameter"),
+    [
+        ("rpg_time_reset", "timer"),
+        ("min_time_between_cnps", "cnp_interval"),
+        ("rate_reduce_monitor_period", "rate_decrease_interval"),
+    ],
+)
+def test_times_of_registers_have_a_unit_however_long_they_are(read, register, parameter):
+    """Above 10 s a plain number would be refused as one whose unit was forgotten."""
+    scheme, _ = dcqcn_of(read(f"{register} = 10000001\n"))
+    assert getattr(scheme, parameter) == pytest.approx(10.000001)
+
+
 def test_the_nics_own_algorithm(read):
     """Each register of what the paper's reaction point does not do; all of them are read, none is left out."""
     scheme, rows = dcqcn_of(

@@ -163,6 +163,63 @@ def test_unwise_thresholds_are_left_to_the_audit(read):
     assert any("green_drop_probability" in note for note in port.notes)
 
 
+def test_thresholds_and_probabilities_of_nothing_are_read_as_they_stand(read):
+    profile = SMALL["WRED_PROFILE"]["W"]
+    none = dict.fromkeys(("green_min_threshold", "green_max_threshold", "green_drop_probability"), "0")
+    port = read(WRED_PROFILE={"W": profile | none})
+    assert (port.kmin, port.kmax, port.pmax) == (0.0, 0.0, 0.0)
+    assert read(WRED_PROFILE={"W": profile | {"green_drop_probability": 100}}).pmax == 1.0
+    for wrong in ("-1", "101"):
+        refused(read, "percent", WRED_PROFILE={"W": profile | {"green_drop_probability": wrong}})
+
+
+@pytest.mark.parametrize(
+    ("power", "beta"), [("-10", 2.0**-10), ("0", 1.0), ("10", 1024.0), ("-11", None), ("11", None)]
+)
+def test_powers_of_two_that_alpha_may_be(read, power, beta):
+    profile = {"P": SMALL["BUFFER_PROFILE"]["P"] | {"dynamic_th": power}}
+    if beta is None:
+        refused(read, "dynamic_th", BUFFER_PROFILE=profile)
+    else:
+        assert read(BUFFER_PROFILE=profile).beta == beta
+
+
+@pytest.mark.parametrize(("speed", "rate"), [("1", 125e3), ("100000000", 12.5e12), ("0", None), ("100000001", None)])
+def test_speeds_are_megabits_of_a_port(read, speed, rate):
+    ports = {"Ethernet0": {"speed": speed, "admin_status": "up"}}
+    if rate is None:
+        refused(read, "PORT|Ethernet0 speed", PORT=ports)
+    else:
+        assert read(PORT=ports).rate == rate
+
+
+def test_the_longest_of_a_ports_cables_counts(read):
+    lengths = {"A": {"Ethernet0": "5m", "Ethernet4": "900m"}, "B": {"Ethernet0": "40 M"}}
+    assert read(CABLE_LENGTH=lengths).cable == 40.0
+    assert read(CABLE_LENGTH={"A": {"Ethernet4": "5m"}}).cable is None
+    assert read(CABLE_LENGTH={"A": {"Ethernet0": "0m"}}).cable == 0.0
+    refused(read, "CABLE_LENGTH|A Ethernet0", CABLE_LENGTH={"A": {"Ethernet0": "-1m"}})
+
+
+def test_a_groups_buffers_are_those_of_the_rows_that_hold_its_priority(read):
+    """Priority 3 is of both ends; a row beside it says nothing."""
+    profiles = {name: {"pool": "pool", "xoff": xoff} for name, xoff in (("P", "700"), ("Q", "900"))}
+    for rows, headroom in (
+        ({"Ethernet0|0-3": {"profile": "Q"}}, 900.0),
+        ({"Ethernet0|3-7": {"profile": "Q"}}, 900.0),
+        ({"Ethernet0|0-2": {"profile": "Q"}, "Ethernet0|4": {"profile": "Q"}}, None),
+        ({"Ethernet0|3": {"profile": "P"}, "Ethernet0|3-4": {"profile": "Q"}}, 900.0),
+    ):
+        assert read(BUFFER_PROFILE=profiles, BUFFER_PG=rows).headroom == headroom
+
+
+def test_an_egress_queue_is_that_of_the_rows_that_hold_it(read):
+    profiles = SMALL["BUFFER_PROFILE"] | {"Q": {"static_th": "900"}}
+    for row, limit in (("0-3", 900.0), ("3-7", 900.0), ("0-2", None), ("4-7", None)):
+        rows = {f"Ethernet0|{row}": {"profile": "Q"}}
+        assert read(BUFFER_PROFILE=profiles, BUFFER_QUEUE=rows).queue_limit == limit
+
+
 def test_buffers_left_to_the_switch_are_unknown(read):
     port = read(BUFFER_PG={"Ethernet0|3-4": {"profile": "NULL"}})
     assert (port.headroom, port.buffer_size, port.beta) == (None, None, None)

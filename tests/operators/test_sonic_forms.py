@@ -367,6 +367,21 @@ def test_one_asic_or_a_plain_document_has_no_name() -> None:
     assert configurations({"x": 1}) == {"": {"x": 1}}
 
 
+def test_ports_of_one_asic_are_called_by_their_names_alone(write: Write) -> None:
+    """A document of one ASIC is no switch with several: neither ports that are read, refused or left out name it."""
+    config = small()
+    config["PORT_QOS_MAP"]["Ethernet4"]["pfc_enable"] = ""
+    for queue in (3, 4):
+        del config["QUEUE"][f"Ethernet4|{queue}"]["wred_profile"]
+    groups, left_out = read_ports(write({"asic0": config}))
+    assert left_out == ["Ethernet4"]
+    assert {group.switch.asic for group in groups} == {""}
+    with pytest.raises(InputError, match=r"its ports are Ethernet0, "):
+        read_ports(write({"asic0": config}), "Ethernet99")
+    _, left_out = read_ports(write({"asic0": config, "asic1": small()}))
+    assert left_out == ["asic0:Ethernet4"]
+
+
 def test_what_is_no_file_is_refused_at_once() -> None:
     """A device never ends."""
     with pytest.raises(InputError, match="pipe or a device"):

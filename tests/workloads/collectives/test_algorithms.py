@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from fluidcc.workloads.collectives import Job
+from fluidcc.workloads.collectives.algorithms import Team, all_to_all
+from fluidcc.workloads.collectives.building import Building
 from fluidcc.workloads.collectives.jobs import Work, work_of
 
 CASES = [
@@ -113,6 +115,63 @@ def test_steps_grow_along_all_that_waits(kind: str, options: dict[str, object], 
     labels = [tuple(map(int, row)) for row in rows if row[3] >= 0]
     assert len(set(labels)) == len(labels)  # none twice on a connection
     assert min(label[3] for label in labels) == 0
+
+
+def test_parts_inside_a_server_are_copied_and_all_have_the_step_of_their_distance() -> None:
+    """All-to-all of four ranks, two to a server: the next one's part is of step 0, and so on."""
+    for options in ({}, {"server": 2, "server_rate": "1GB/s"}):
+        graph = built("all-to-all", 4, **options).graph
+        listed = np.flatnonzero(graph.step >= 0)
+        ends = list(zip(graph.source[listed].tolist(), graph.target[listed].tolist(), strict=True))
+        assert sorted(ends) == [(a, b) for a in range(4) for b in range(4) if a != b]
+        assert graph.step[listed].tolist() == [(b - a - 1) % 4 for a, b in ends]
+        assert graph.sends[listed].tolist() == [not options or a // 2 != b // 2 for a, b in ends]
+
+
+def test_ranks_that_wait_for_unlike_numbers_send_all_the_same() -> None:
+    """The second of three waits for two operations, and each of its parts for both."""
+    graph = Building()
+    first, second = graph.wait(0, 1.0), graph.wait(1, 1.0)
+    ends = all_to_all(Team(graph, [0, 1, 2], 3e6, [[first], [first, second], []]))
+    made = graph.done()
+    for i in np.flatnonzero(made.sends).tolist():
+        assert made.before(i) == [[first], [first, second], []][made.source[i]]
+        assert made.step[i] == (made.target[i] - made.source[i] - 1) % 3
+        assert i in ends[made.target[i]]
+    assert [len(each) for each in ends] == [1 + 2, 2 + 2, 0 + 2]
+
+
+def test_begins_wait_for_the_start_once_and_for_compute_each_time() -> None:
+    """A pipeline computes chunk by chunk instead: forth and back, at each stage."""
+    twice: dict[str, object] = {"steps": 2, "compute": "5s", "start": "2s"}
+    for kind, wanted in (("all-gather", [7.0, 5.0]), ("pipeline", [2.0, 0.0])):
+        work = built(kind, 3, **twice)
+        begins = [[work.graph.delay[i] for i in each] for each in work.begins[0]]
+        assert begins == [[delay] * 3 for delay in wanted]
+    computed = [delay for delay, step in zip(work.graph.delay, work.graph.step, strict=True) if step < 0 and delay > 2]
+    assert computed == [5.0] * (2 * 3 * 2)
+
+
+def test_steps_of_a_pipeline_are_slots_in_which_stages_compute() -> None:
+    """Three stages and two chunks: the first computes in slots 0, 1, 6 and 7, the last from 2 to 5."""
+    graph = built("pipeline", 3, chunks=2, compute="1us").graph
+    rows = zip(graph.source.tolist(), graph.target.tolist(), graph.step.tolist(), strict=True)
+    found = sorted((step, a, b) for a, b, step in rows if step >= 0)
+    assert found == [(0, 0, 1), (1, 0, 1), (1, 1, 2), (2, 1, 2), (4, 2, 1), (5, 1, 0), (5, 2, 1), (6, 1, 0)]
+
+
+@pytest.mark.parametrize(("kind", "rounds"), [("all-reduce", 2), ("all-gather", 1), ("reduce-scatter", 1)])
+@pytest.mark.parametrize(("server", "inside"), [(4, 0.75e-3), (2, 0.5e-3)])
+def test_inside_a_server_each_round_takes_its_share_of_the_bytes(
+    kind: str, rounds: int, server: int, inside: float
+) -> None:
+    """1 MB at 1 GB/s, (G - 1)/G of it among G ranks; one server of all four sends nothing."""
+    graph = built(kind, 4, server=server, server_rate="1GB/s").graph
+    assert graph.sends.any() == (server == 2)
+    latest: list[float] = []
+    for i in range(len(graph)):
+        latest.append(graph.delay[i] + max((latest[k] for k in graph.before(i)), default=0.0))
+    assert max(latest) == pytest.approx(rounds * inside)
 
 
 def test_steps_of_a_tree_by_hand() -> None:

@@ -117,6 +117,21 @@ def test_copies_and_transfers_have_their_times() -> None:
     assert not table["critical"].values.any()
 
 
+def test_copies_inside_servers_are_no_transfers() -> None:
+    """Of the 12 parts of four ranks 4 stay in their server; a part that crosses takes 1 s, and a copy 1 ms."""
+    job = Job("all-to-all", "4MB", ranks=4, server=2, server_rate="1GB/s")
+    work = work_of([job], [[0, 1, 2, 3]])
+    laid = laid_out(work.graph, TOPOLOGY, work.hosts, 1, {"scheme": "none"})
+    run = outcome(laid, 1.0)
+    found = numbers([job], work, laid, run)
+    assert (found["transfers"], found["unfinished"]) == (8, 0)
+    assert found["step_time_s"] == pytest.approx({"mean": 1.0, "p50": 1.0, "p99": 1.0, "max": 1.0})
+    lost = dataclasses.replace(run, finished=np.full(len(run.finished), np.nan))
+    late = numbers([job], work, laid, lost)
+    assert (late["transfers"], late["unfinished"], late["slowest_path"]) == (8, 8, None)
+    assert late["step_time_s"] == dict.fromkeys(("mean", "p50", "p99", "max"))
+
+
 def test_loads_are_shares_of_rates_between_samples() -> None:
     """Links send a third of what the others do, twice that, or nothing, which is in no mean; the run ends at 2 s."""
     job = Job("all-gather", "3MB", ranks=3)

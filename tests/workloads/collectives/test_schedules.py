@@ -178,6 +178,14 @@ def test_bad_jobs_are_refused_by_line(tmp_path: Path, before: str, after: str, s
         read_jobs(path)
 
 
+@pytest.mark.parametrize(("end", "line"), [("ranks = [", 3), ("ranks = [\n2,\n", 5), ("ranks = [2,\n\n3", 5)])
+def test_a_file_that_ends_too_early_is_refused_by_its_last_line(tmp_path: Path, end: str, line: int) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text(f"fluidcc_jobs = 1\n[[job]]\n{end}")
+    with pytest.raises(InputError, match=rf"bad\.toml, line {line}: is not TOML"):
+        read_jobs(path)
+
+
 def test_a_long_reason_is_cut(tmp_path: Path) -> None:
     """Of a key of 300 letters 200 characters are shown with the words in front of it."""
     path = tmp_path / "bad.toml"

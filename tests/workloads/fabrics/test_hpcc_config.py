@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import fluidcc as fc
-from fluidcc.workloads.fabrics import hpcc_config, named_topology, read_config
+from fluidcc.workloads.fabrics import hpcc_config, named_topology, read_config, read_topology
 from fluidcc.workloads.fabrics.hpcc_config import largest, round_trips
 
 TOPOLOGY = "5 2 4\n3 4\n0 3 100Gbps 1us 0\n1 3 100Gbps 1us 0\n3 4 400Gbps 1us 0\n2 4 100Gbps 1us 0\n"
@@ -112,6 +112,41 @@ def test_a_link_that_fails(study: Path) -> None:
     assert [(each.link, each.at) for each in found.options["failures"]] == [("4->3", pytest.approx(30e-6))]
 
 
+@pytest.mark.parametrize(
+    ("given", "link"), [("30 3 4", "3->4"), ("30 0 3", "3->0"), ("30 3 0", "3->0"), ("0.5 4 2", "4->2")]
+)
+def test_the_way_from_a_switch_fails(study: Path, given: str, link: str) -> None:
+    """From the first of the two, or from the other where that is a host."""
+    found = read_config(changed(study, "LINK_DOWN 0 0 0", f"LINK_DOWN {given}"))
+    (failure,) = found.options["failures"]
+    assert (failure.link, failure.at) == (link, pytest.approx(float(given.split()[0]) * 1e-6))
+
+
+def test_a_link_fails_after_the_first_flow_has_started(study: Path) -> None:
+    """At 2 s and 30 us of that simulator's time, of which the first flow's start is taken off."""
+    changed(study, "LINK_DOWN 0 0 0", "LINK_DOWN 30 4 3")
+    for start, at in (("2.00003", 0.0), ("2.00001", 20e-6), ("2.00004", None)):
+        (study.parent / "flow.txt").write_text(f"1\n0 2 3 100 50000 {start}\n")
+        if at is None:
+            with pytest.raises(fc.InputError, match="LINK_DOWN: is before the first flow starts"):
+                read_config(study)
+        else:
+            assert read_config(study).options["failures"][0].at == pytest.approx(at, abs=1e-12)
+
+
+@pytest.mark.parametrize(("rate", "across"), [("400Gbps", (6180, 77_250)), ("10Gbps", (6960, 8700))])
+def test_round_trips_by_hand(rate: str, across: tuple[int, int], tmp_path: Path) -> None:
+    """Twice 1 us a cable, 80 ns of a payload at 100 Gb/s, 20 at 400 and 800 at 10; a window at the slowest.
+
+    Hosts 0 and 1 are alike, so that one of them is asked for its ways to the other and to 2, and 2 for its ways back.
+    """
+    path = tmp_path / "topology.txt"
+    path.write_text(TOPOLOGY.replace("400Gbps", rate))
+    assert sorted(round_trips(read_topology(path), 1000)) == [(4160, 52_000), *[across] * 3]
+    assert largest([(5, 70), (9, 20)]) == pytest.approx((9e-9, 70.0))
+    assert largest([]) == (0.0, 0.0)
+
+
 def test_links_that_lose_packets(study: Path) -> None:
     """The rate of all links, where a cable has none of its own; and hosts go back."""
     found = read_config(changed(study, "ERROR_RATE_PER_LINK 0.0000", "ERROR_RATE_PER_LINK 0.02"))
@@ -157,7 +192,10 @@ def test_its_t_of_the_fat_tree() -> None:
         ("FLOW_FILE mix/flow.txt\n", "", "has no FLOW_FILE"),
         ("SIMULATOR_STOP_TIME 4.00", "SIMULATOR_STOP_TIME 1", "before the first flow"),
         ("LINK_DOWN 0 0 0", "LINK_DOWN 30 4", "LINK_DOWN: '30 4' is no time"),
+        ("LINK_DOWN 0 0 0", "LINK_DOWN 30 x 3", "LINK_DOWN: '30 x 3' is no time"),
+        ("LINK_DOWN 0 0 0", "LINK_DOWN 30 4 3 1", "LINK_DOWN: '30 4 3 1' is no time"),
         ("LINK_DOWN 0 0 0", "LINK_DOWN 30 4 0", "no cable is between 4 and 0"),
+        ("SIMULATOR_STOP_TIME 4.00", "SIMULATOR_STOP_TIME 2.0", "before the first flow"),
         ("ERROR_RATE_PER_LINK 0.0000", "ERROR_RATE_PER_LINK 1.5", "ERROR_RATE_PER_LINK: 1.5 is no probability"),
     ],
 )

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import fluidcc as fc
 from fluidcc.cli.app import run
 from fluidcc.workloads import fabrics
+from fluidcc.workloads.fabrics.lines import Lines
 from fluidcc.workloads.fabrics.ns3_numbers import ns3_rate
 from tests.engines.packet import ns3
 
@@ -150,6 +152,87 @@ def test_more_than_announced_is_left_out(tmp_path: Path) -> None:
         written(tmp_path, FLOWS + "\nFirst line: # of flows\nsrc0 dst0 3 dst_port0 size0 start_time0\n")
     )
     assert (len(flows), flows.words) == (3, ())
+
+
+@pytest.mark.parametrize(
+    ("line", "counts"),
+    [
+        ("0 2 3 100 7 2.1", True),
+        ("0 2 3 7 2.1", True),
+        ("0 2 3 7", False),
+        ("0 2 3 100 7 2.1 9", False),
+        ("src 2 3 100 7 2.1", False),
+        ("5 flows have gone before it", False),
+    ],
+)
+def test_what_looks_like_a_flow_behind_the_last_is_counted(tmp_path: Path, line: str, counts: bool) -> None:
+    found = fabrics.read_flows(written(tmp_path, f"{FLOWS}{line}\n"))
+    assert len(found) == 3
+    assert [words.rpartition(": ")[2] for words in found.words] == ["says 3 flows, and 1 more are left out"] * counts
+
+
+@pytest.mark.parametrize(
+    ("line", "counts"),
+    [
+        ("2 4 100Gbps 1us 0", True),
+        ("2 4 100Gbps 1us", False),
+        ("2 x 100Gbps 1us 0", False),
+        ("x 4 100Gbps 1us 0", False),
+        ("0 1 2 3 4", False),  # switches
+    ],
+)
+def test_what_looks_like_a_cable_behind_the_last_is_counted(tmp_path: Path, line: str, counts: bool) -> None:
+    found = fabrics.read_topology(written(tmp_path, f"{TOPOLOGY}{line}\n"))
+    assert [words.rpartition(": ")[2] for words in found.words] == ["says 4 cables, and 1 more are left out"] * counts
+
+
+def test_a_loss_rate_may_be_one(tmp_path: Path) -> None:
+    found = fabrics.read_topology(written(tmp_path, TOPOLOGY.replace("0.000000", "1")))
+    assert [cable.loss for cable in found.cables] == [0.0, 1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("word", "read", "says"),
+    [
+        ("5", int, None),
+        ("9", int, None),
+        ("4", int, "is less than 5; write at least that"),
+        ("10", int, "is more than 9; write at most that"),
+        ("5.5", int, "is none; write a whole number"),
+        ("5.5", float, None),
+        ("inf", float, "is none; write a number"),
+        ("nan", float, "is none; write a number"),
+        ("-inf", float, "is less than 5"),
+    ],
+)
+def test_numbers_of_a_line_are_within_their_range(tmp_path: Path, word: str, read: type, says: str | None) -> None:
+    lines = Lines(written(tmp_path, f"# ours\n\n{word}\n"), "numbers")
+    assert lines.next("a number") == [word]
+    if says is None:
+        assert lines.number(word, read, 5, "it", 9) == float(word)
+        return
+    with pytest.raises(fc.InputError, match=f"line 3: it '{word}' {says}"):
+        lines.number(word, read, 5, "it", 9)
+
+
+def test_completion_times_by_hand(tmp_path: Path) -> None:
+    """In the order of ends, with a port more for each flow of a pair; node 300 is 11.1.44.1."""
+    ends = [(0, 2, 0.0, 443), (300, 2, 1e-6, 1500), (0, 2, 0.0, 20), (0, 2, 0.0, 21)]
+    flows = fabrics.FlowList(np.array(ends, float), 2.0, np.full(4, 3), np.array([101, 100, 100, 100]))
+    columns = {"completion": [5e-6, 2e-6, np.nan, 9e-6], "alone": [4e-6, 1.9999e-6, 1.0, 8e-6]}
+    found = fc.Slowdown(xr.Dataset({name: ("flow", values) for name, values in columns.items()}))
+    assert fabrics.write_fct(tmp_path / "fct.txt", flows, found).read_text().splitlines() == [
+        "0b012c01 0b000201 10000 100 1500 2000001000 2000 1999",
+        "0b000001 0b000201 10000 101 443 2000000000 5000 4000",
+        "0b000001 0b000201 10002 100 21 2000000000 9000 8000",
+    ]
+
+
+def test_frames_by_hand(tmp_path: Path) -> None:
+    topology = fabrics.read_topology(written(tmp_path, TOPOLOGY))
+    frames = np.array([[1e-6, 3, 2, 1], [2.0004e-6, 0, 1, 0]])
+    text = fabrics.write_pfc(tmp_path / "pfc.txt", topology, frames, 2.0).read_text()
+    assert text.splitlines() == ["2000001000 3 1 2 1", "2000002000 0 0 1 0"]
 
 
 def test_flows_without_ports(tmp_path: Path) -> None:

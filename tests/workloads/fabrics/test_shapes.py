@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import math
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import pytest
 import fluidcc as fc
 from fluidcc.errors import InputError
 from fluidcc.scenario.round_trips import base_rtt_with_serialisation
+from fluidcc.units import Rate
 from fluidcc.workloads import fabrics
-from fluidcc.workloads.fabrics import Topology, Traffic, named_topology
+from fluidcc.workloads.fabrics import Cable, Topology, Traffic, named_topology, shapes
 from fluidcc.workloads.fabrics.lines import Lines
 
 
@@ -96,6 +98,67 @@ def test_leaves_and_spines() -> None:
     assert slow.host_rate == 25e9 / 8
 
 
+@pytest.mark.parametrize(
+    ("name", "fits"),
+    [("4x1x16", True), ("4x1x17", False), ("4x16x1", True), ("4x17x1", False), ("64x1x1", True), ("65x1x1", False)],
+)
+def test_hosts_and_cables_of_leaves_and_spines_are_bounded(
+    name: str, fits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither more hosts than the most there may be, nor more cables up."""
+    monkeypatch.setattr(shapes, "_MOST_HOSTS", 64)
+    if fits:
+        leaves, spines, hosts = map(int, name.split("x"))
+        found = named_topology(f"leaf-spine:{name}")
+        assert (len(found.hosts), len(found.cables)) == (leaves * hosts, leaves * (hosts + spines))
+        return
+    with pytest.raises(InputError, match="topology: "):
+        named_topology(f"leaf-spine:{name}")
+
+
+@pytest.mark.parametrize(
+    ("name", "ends"),
+    [
+        ("leaf-spine:2x2x1", [(0, 2), (1, 3), (2, 4), (2, 5), (3, 4), (3, 5)]),
+        ("leaf-spine:1x1x3", [(0, 3), (1, 3), (2, 3), (3, 4)]),
+        ("k-ary:2", [(0, 2), (1, 3), (2, 4), (4, 6), (3, 5), (5, 6)]),
+    ],
+)
+def test_cables_by_hand(name: str, ends: list[tuple[int, int]]) -> None:
+    assert [cable.ends for cable in named_topology(name).cables] == ends
+
+
+@pytest.mark.parametrize(
+    ("name", "ratio", "rate", "up"),
+    [
+        ("leaf-spine:4x2x16", 4, "50Gbps", "100Gbps"),
+        ("leaf-spine:4x2x16", 0.5, None, "1600Gbps"),
+        ("fat-tree:64", 1, None, "400Gbps"),
+        ("k-ary:4", 2, "10Gbps", "5Gbps"),
+    ],
+)
+def test_oversubscription_is_of_what_hosts_send_over_what_leads_up(
+    name: str, ratio: float, rate: str | None, up: str
+) -> None:
+    found = named_topology(name, oversubscription=ratio, rate=rate)
+    hosts = set(found.hosts)
+    above = {cable.rate for cable in found.cables if not hosts.intersection(cable.ends)}
+    assert above == {fc.units.parse(up, fc.units.RATE)}
+
+
+@pytest.mark.parametrize(
+    ("rate", "delay", "fits"),
+    [(1.25e14, 0.0, True), (1.26e14, 0.0, False), (0.0, 0.0, False), (1.0, -1e-9, False), (1.0, math.inf, False)],
+)
+def test_rates_and_delays_that_cables_may_have(rate: float, delay: float, fits: bool) -> None:
+    """A petabit each second is the most; a cable may take no time."""
+    if fits:
+        assert Cable((0, 1), Rate(rate), delay).delay == delay
+        return
+    with pytest.raises(InputError, match=r"cable( 0 to 1| delay)"):
+        Cable((0, 1), Rate(rate), delay)
+
+
 def test_hpccs_testbed() -> None:
     """HPCC 5.1: 5.4 us within a rack, 8.5 us across."""
     found = named_topology("testbed")
@@ -127,6 +190,11 @@ def test_a_pod_and_dcqcns_testbed() -> None:
         ("leaf-spine:0x2x2", {}, "leaf-spine:4x2x16"),
         ("leaf-spine:9999x9999x9999", {}, "larger than"),
         ("pod:3", {}, "has one size"),
+        ("pod:", {}, "has one size"),
+        ("fat-tree:63", {}, "no shape"),
+        ("fat-tree:90", {}, "write fat-tree:64"),
+        ("k-ary:1", {}, "no shape"),
+        ("k-ary:34", {}, "no shape"),
         ("mesh", {}, "neither a shape nor a file"),
         ("k-ary:4", {"rate": 100e9}, "rate"),
         ("k-ary:4", {"fabric_rate": "fast"}, "rate"),

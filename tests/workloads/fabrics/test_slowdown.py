@@ -12,7 +12,7 @@ import fluidcc as fc
 from fluidcc.workloads import fabrics
 from fluidcc.workloads.fabrics import Cable, Topology
 from fluidcc.workloads.fabrics.evaluate import seeds_of
-from fluidcc.workloads.fabrics.slowdown import slowdown_of
+from fluidcc.workloads.fabrics.slowdown import bin_ends, ends_alone, slowdown_of
 
 # Hosts 0 to 3 of two ToRs (4, 5) under one spine (6), the fourth behind a slow port.
 PODS = Topology(
@@ -102,6 +102,38 @@ def test_bins_of_as_many_flows_each() -> None:
     assert found["flows"].values.tolist() == [250, 250, 250, 250]
     assert found["to_bytes"].values.tolist() == [250, 500, 750, 1000]
     np.testing.assert_allclose(found["p50"].values, [1.1255, 1.3755, 1.6255, 1.8755])
+
+
+@pytest.mark.parametrize(
+    ("sizes", "count", "ends"),
+    [
+        ([5.0, 5.0, 5.0], 3, [0.0, 5.0]),  # of one size alone: from 0
+        ([1.0, 2.0, 3.0], 1, [1.0, 3.0]),
+        ([4.0, 1.0, 3.0, 2.0], 2, [1.0, 2.0, 4.0]),
+        ([1.0, 1.0, 1.0, 9.0], 2, [1.0, 9.0]),  # a size is in one bin
+    ],
+)
+def test_ends_of_bins_by_hand(sizes: list[float], count: int, ends: list[float]) -> None:
+    assert bin_ends(np.array(sizes), count).tolist() == ends
+
+
+def test_a_size_at_an_end_belongs_to_the_bin_below_and_the_first_to_the_first() -> None:
+    """Of 9 to 31 bytes the first and the last are in neither bin."""
+    sizes = np.array([9.0, 10.0, 20.0, 21.0, 30.0, 31.0])
+    found = fc.Slowdown(xr.Dataset({"size": ("flow", sizes), "slowdown": ("flow", sizes)})).bins(["10B", "20B", "30B"])
+    assert found["flows"].values.tolist() == [2, 2]
+    assert found["mean"].values.tolist() == [15.0, 25.5]
+    assert found["from_bytes"].values.tolist() == [10.0, 20.0]
+
+
+def test_a_flow_alone_leaves_arrives_and_is_answered_by_hand() -> None:
+    """Three packets of 2500 B in all with 48 B each, at 100 Gb/s twice; then 2 us of cables, and as many back."""
+    scenario = PODS.scenario([(0, 1, 0.0, 2500), (0, 1, 0.0, np.inf)], scheme="none", header_bytes=48)
+    found = ends_alone(scenario)
+    through = (3 * 1048 + 548) / 12.5e9 + 2e-6
+    ack = 2 * float(scenario.ack_bytes) / 12.5e9 + 2e-6
+    assert found[:, 0] == pytest.approx([2644 / 12.5e9, through, through + ack], rel=1e-9)
+    assert np.isinf(found[:, 1]).all()
 
 
 @pytest.mark.parametrize("edges", ["0B", [], ["1KB"], ["2KB", "1KB"], ["0B", "1kg"], 0, None])

@@ -12,6 +12,7 @@ import pytest
 import fluidcc as fc
 from fluidcc.workloads.fabrics import evaluate, named_topology
 from fluidcc.workloads.fabrics.run import read_run
+from fluidcc.workloads.fabrics.run_cache import kept_or_made
 from fluidcc.workloads.fabrics.study import interval
 
 SHAPE = "leaf-spine:2x1x4"
@@ -124,6 +125,27 @@ def test_kept_runs_are_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyP
     files[0].write_bytes(b"")
     with pytest.raises(fc.InputError, match="cannot be read"):
         read_run(files[0])
+
+
+def test_what_is_kept_is_read_and_what_is_damaged_made_again(tmp_path: Path) -> None:
+    class Text(str):
+        __slots__ = ()
+
+        def save(self, path: Path, /) -> None:
+            path.write_text(self)
+
+    def read(path: Path) -> Text:
+        if "damaged" in path.read_text():
+            raise fc.InputError("damaged")
+        return Text(path.read_text())
+
+    path = tmp_path / "run"
+    assert kept_or_made(None, read, lambda: Text("first")) == "first"
+    assert kept_or_made(path, read, lambda: Text("second")) == "second"
+    assert kept_or_made(path, read, lambda: Text("third")) == "second"
+    path.write_text("damaged")
+    assert kept_or_made(path, read, lambda: Text("fourth")) == "fourth"
+    assert path.read_text() == "fourth"
 
 
 def test_a_damaged_run_is_run_again(tmp_path: Path) -> None:

@@ -1,0 +1,168 @@
+"""Runs of fabrics without the engine: windows, horizons, shares of work, chains of flows, distributions of queues."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from fluidcc.errors import InputError
+from fluidcc.workloads.fabrics import alone, named_topology
+from fluidcc.workloads.fabrics import run as runs
+from fluidcc.workloads.fabrics.run import FabricRun, begun
+from fluidcc.workloads.fabrics.slowdown import Slowdown
+from fluidcc.workloads.fabrics.study import FabricStudy
+
+TOPOLOGY = named_topology("leaf-spine:2x1x2")
+LATE = [(0, 2, 0.0, 1000.0), (1, 2, 1e-3, 1000.0)]
+AT_ONCE = [(0, 2, 0.0, 1000.0), (1, 2, 0.0, 50e3)]
+
+
+class DoneError(Exception):
+    """The engine is called, and nothing is run."""
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, rows: Any, **more: Any) -> tuple[float, tuple[float, float]]:
+    """Horizon and window that the engine is asked for; ``report`` is told shares as it goes on."""
+    found: list[Any] = []
+
+    def times_of(scenario: object, horizon: float, window: tuple[float, float], interval: float) -> None:
+        assert interval == horizon
+        found.append((horizon, window))
+
+    def execute(plan: object, seed: int, report: Any) -> None:
+        assert seed == 3
+        for share in (0.0, 0.25, 0.5, 0.75, 1.0):
+            report(share)
+        raise DoneError
+
+    for name, stand_in in (("times_of", times_of), ("execute", execute)):
+        monkeypatch.setattr(runs, name, stand_in)
+    for name in ("prepare", "warm_up"):
+        monkeypatch.setattr(runs, name, lambda *_, **__: None)
+    with pytest.raises(DoneError):
+        runs.run(TOPOLOGY, rows, "none", {"scheme": "none"}, 3, **more)
+    (only,) = found
+    return only
+
+
+def longest(rows: Any) -> float:
+    return float(alone(TOPOLOGY.scenario(rows, scheme="none")).max())
+
+
+@pytest.mark.parametrize(
+    ("until", "drain", "horizon", "end"),
+    [
+        (None, 1e-3, 2e-3, 1e-3),  # to the start of the last flow
+        (3e-3, 1e-3, 4e-3, 3e-3),  # or of arrivals, of which the last was earlier
+        (0.5e-3, 1e-3, 2e-3, 1e-3),
+        (3e-3, 0.0, 3e-3, 3e-3),
+    ],
+)
+def test_it_is_waited_for_flows_after_the_last_has_started(
+    until: float | None, drain: float, horizon: float, end: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = asked(monkeypatch, LATE, until=until, drain=drain)
+    assert found[0] == pytest.approx(horizon)
+    assert found[1] == pytest.approx((0.0, end))
+
+
+def test_flows_that_start_at_once_are_watched_as_long_as_the_longest_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty times as long is waited for them; a shorter horizon ends the window too."""
+    took = longest(AT_ONCE)
+    assert asked(monkeypatch, AT_ONCE) == (pytest.approx(20 * took), pytest.approx((0.0, took)))
+    assert asked(monkeypatch, LATE)[0] == pytest.approx(1e-3 + 20 * longest(LATE))
+    assert asked(monkeypatch, AT_ONCE, drain=took / 2) == (pytest.approx(took / 2), pytest.approx((0.0, took / 2)))
+
+
+def test_a_flow_that_waits_for_another_has_no_start_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = [(0, 2, 1e-4, 1000.0), (1, 2, 5e-3, 1000.0, (0,), "answer")]
+    assert asked(monkeypatch, waits, drain=1e-3)[0] == pytest.approx(1e-4 + 1e-3)
+
+
+@pytest.mark.parametrize(("since", "fits"), [(0.0, True), (0.999e-3, True), (1e-3, False), (-1e-6, False)])
+def test_counting_begins_before_it_ends(since: float, fits: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if fits:
+        assert asked(monkeypatch, LATE, since=since)[1] == (since, pytest.approx(1e-3))
+        return
+    with pytest.raises(InputError, match="since: counting ends at 1 ms"):
+        runs.run(TOPOLOGY, LATE, "none", {"scheme": "none"}, 3, since=since)
+
+
+def test_nine_tenths_of_the_work_are_done_as_the_last_flow_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It starts halfway to the horizon; what drains then is the last tenth."""
+    told: list[tuple[float, str]] = []
+    asked(monkeypatch, LATE, drain=1e-3, report=lambda share, words: told.append((share, words)))
+    assert [share for share, _ in told] == pytest.approx([0.0, 0.45, 0.9, 0.95, 1.0])
+    assert [words.rpartition(" ")[2] for _, words in told[1:]] == ["500us", "1ms", "1.5ms", "2ms"]
+    assert told[0][1].startswith("none, seed 3, is at 0")
+
+
+def flow(after: tuple[int, ...] = (), start: float = 0.0) -> SimpleNamespace:
+    return SimpleNamespace(after=after, start=start)
+
+
+@pytest.mark.parametrize(
+    ("flows", "times", "longest"),
+    [
+        ([flow(start=9.0), flow()], [1.0, 3.0], 3.0),
+        ([flow(), flow()], [1.0, np.inf], 1.0),
+        ([flow()], [np.inf], 0.0),
+        # 1 s, then 2 and 3 behind it, then half a second and 5 behind both; its own start alone does not count.
+        ([flow(start=10.0), flow((0,), 2.0), flow((0, 1), 0.5)], [1.0, 3.0, 5.0], 11.5),
+        ([flow((1,), 2.0), flow()], [3.0, 1.0], 6.0),  # in whatever order
+        ([flow(), flow((0,)), flow()], [1.0, 3.0, 20.0], 20.0),
+        ([flow(), flow((0,), 2.0)], [np.inf, 3.0], 5.0),
+        ([flow(), flow(), flow((0, 1))], [4.0, 7.0, 1.0], 8.0),
+    ],
+)
+def test_the_longest_chain_of_flows(flows: list[Any], times: list[float], longest: float) -> None:
+    assert runs._longest(flows, np.array(times)) == longest
+
+
+def test_lengths_of_queues_with_their_shares_of_time() -> None:
+    """Bins of 0, 1 and 3 s whose lengths over time add up to 0, 2 and 9 byte-seconds."""
+    queues = SimpleNamespace(spent=np.array([0.0, 1.0, 3.0]), area_in=np.array([0.0, 2.0, 9.0]))
+    assert runs._distribution(cast(Any, queues)).tolist() == [[2.0, 3.0], [0.25, 0.75]]
+
+
+def made(scheme: str, seed: int, slowdowns: list[float], starts: list[float] | None = None) -> FabricRun:
+    """A run of flows of 1, 2, ... KB."""
+    sizes = 1e3 * np.arange(1, 1 + len(slowdowns))
+    columns = {"size": sizes, "slowdown": slowdowns, "start": starts or [0.0] * len(slowdowns)}
+    dataset = xr.Dataset(
+        {name: ("flow", np.array(values, float)) for name, values in columns.items()},
+        coords={"flow": [f"flow {i}" for i in range(len(slowdowns))]},
+    )
+    return FabricRun(scheme, seed, Slowdown(dataset), {"drops": seed}, np.zeros((2, 1)))
+
+
+def test_flows_that_never_began_are_dropped() -> None:
+    run = made("a", 1, [1.0, np.nan, np.nan], [0.0, 5.0, np.nan])
+    assert begun(run).slowdown["flow"].values.tolist() == ["flow 0", "flow 1"]
+    assert run.slowdown.unfinished == 2
+
+
+def test_flows_and_those_that_did_not_finish_are_counted_over_seeds() -> None:
+    """Two seeds of three flows, of which one and two did not finish; means of seeds, each of those that did."""
+    study = FabricStudy(
+        (
+            made("a", 1, [2.0, 4.0, np.nan]),
+            made("a", 2, [5.0, np.nan, np.nan]),
+            made("b", 1, [1.0] * 3),
+            made("b", 2, [1.0] * 3),
+        ),
+        TOPOLOGY,
+        "flows",
+    )
+    first, second = study.as_dict(["0B", "1KB", "3KB"])["schemes"]
+    assert (first["scheme"], first["seeds"], first["flows"], first["unfinished"]) == ("a", 2, 6, 3)
+    assert first["slowdown"]["mean"]["mean"] == 4.0
+    assert (second["flows"], second["unfinished"], second["slowdown"]["p99"]["mean"]) == (6, 0, 1.0)
+    one = study.as_dict(["0B", "1KB", "3KB"])["runs"][0]
+    assert (one["flows"], one["unfinished"], one["unfinished_flows"], one["drops"]) == (3, 1, ["flow 2"], 1)
+    assert [(row["to_bytes"], row["flows"], row["unfinished"]) for row in one["bins"]] == [(1e3, 1, 0), (3e3, 1, 1)]
+    assert [run.seed for run in study.of("b")] == [1, 2]
