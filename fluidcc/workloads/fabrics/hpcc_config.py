@@ -15,7 +15,7 @@ from fluidcc.engines.common.bounds import MOST_TIME
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import RED, Failure, resolve
 from fluidcc.surface import constructor, public
-from fluidcc.units import RATE, quantity
+from fluidcc.units import RATE, Seconds, quantity
 from fluidcc.workloads.fabrics.hpcc_files import FlowList, read_flows
 from fluidcc.workloads.fabrics.hpcc_topology import read_topology
 from fluidcc.workloads.fabrics.lines import Lines
@@ -368,9 +368,9 @@ def scheme_of(keys: Mapping[str, Any], scheme: str, base_rtt: float, window: flo
         rate_hai=rate("RATE_HAI"),
         min_rate=rate("MIN_RATE"),
         # Its timers count whole microseconds.
-        timer=int(value("RP_TIMER")) * 1e-6,
-        alpha_timer=int(value("ALPHA_RESUME_INTERVAL")) * 1e-6,
-        rate_decrease_interval=int(value("RATE_DECREASE_INTERVAL")) * 1e-6,
+        timer=Seconds(int(value("RP_TIMER")) * 1e-6),
+        alpha_timer=Seconds(int(value("ALPHA_RESUME_INTERVAL")) * 1e-6),
+        rate_decrease_interval=Seconds(int(value("RATE_DECREASE_INTERVAL")) * 1e-6),
         fast_recovery_steps=value("FAST_RECOVERY_TIMES"),
         **win,
     )

@@ -99,6 +99,12 @@ def test_dcqcn(study: Path) -> None:
         found.options["marking"]("25Gbps")
 
 
+def test_a_timer_that_is_turned_off_by_a_long_time(study: Path) -> None:
+    text = changed(study, "CC_MODE 3", "CC_MODE 1").read_text()
+    study.write_text(text.replace("RP_TIMER 900", "RP_TIMER 100000000"))
+    assert read_config(study).options["scheme"].timer == 100.0
+
+
 def test_timely_and_dctcp(study: Path) -> None:
     timely = read_config(changed(study, "CC_MODE 3", "CC_MODE 7")).options["scheme"]
     assert (timely.name, timely.hai_gain, timely.win) == ("timely", 2.0, True)
