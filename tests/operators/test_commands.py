@@ -239,6 +239,25 @@ def test_a_kmin_of_kmax_is_a_step_and_no_reversal(tmp_path: Path) -> None:
         typed(path, {"kmin": 2097153.0})
 
 
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"kmin": 1000.0}, "Kmin 1000 bytes, Kmax 1500000 bytes, Pmax 20 %"),
+        ({"kmax": 2e6}, "Kmin 500000 bytes, Kmax 2000000 bytes, Pmax 20 %"),
+        ({"pmax": 0.07}, "Kmin 500000 bytes, Kmax 1500000 bytes, Pmax 7 %"),
+    ],
+)
+def test_thresholds_that_stay_are_typed_again_on_other_systems(changes: dict[str, float], line: str) -> None:
+    path = Path(__file__).parents[1] / "data" / "switches" / "eos.txt"
+    found = commands_of(path, read_ports(path)[0][:1], None, changes)
+    assert (found.patch, found.undo, sorted(found.files)) == ([], [], ["README.txt", "switch.txt"])
+    first, second = found.files["switch.txt"].splitlines()
+    assert first == f"# Arista EOS: {line}"
+    numbers = line.replace(",", "").split()
+    assert f"minimum-threshold {numbers[1]} bytes maximum-threshold {numbers[4]} bytes" in second
+    assert second.endswith(f"max-mark-probability {numbers[7]} at tx-queue 3")
+
+
 def test_pointers_escape() -> None:
     assert pointer("A/B", "c~d") == "/A~1B/c~0d"
 

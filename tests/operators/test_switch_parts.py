@@ -323,6 +323,13 @@ def test_a_port_that_is_shown_is_up_by_its_second_state(row: str, speed: float, 
     assert (port.speed, port.up, port.pauses, port.queues) == (speed, up, {3: 3}, {3: "P"})
 
 
+@pytest.mark.parametrize("line", ["green_min_threshold  1000\n", "green_max_threshold  2000\n"])
+def test_a_profile_that_is_shown_without_both_thresholds_marks_nothing(line: str) -> None:
+    found = sonic_show.read(SHOWN.replace(line, ""))
+    assert found.curves == {}
+    assert all(port.queues == {} for port in found.interfaces.values())
+
+
 @pytest.mark.parametrize(("mode", "marks"), [("ecn_all", True), ("ecn_green_red", True), ("ecn_red", False)])
 def test_a_profile_that_is_shown_marks_by_its_mode(mode: str, marks: bool) -> None:
     (curve,) = sonic_show.read(SHOWN.replace("ecn_all", mode)).curves.values()
