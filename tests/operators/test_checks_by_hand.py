@@ -21,6 +21,7 @@ from fluidcc.operators.nvidia import NicSettings
 from fluidcc.operators.packet_check import after_packets
 from fluidcc.operators.pfc_watchdog import Watchdog
 from fluidcc.operators.sonic import SwitchPort, read_sonic
+from fluidcc.operators.traffic_class import TrafficClass
 from fluidcc.scenario.parameters import resolve
 from fluidcc.schemes.dcqcn import DCQCN, PRESETS
 
@@ -253,6 +254,55 @@ def test_a_watchdog_that_is_fine_says_what_it_does() -> None:
     assert said(watchdog=None, watchdog_unsaid=True) == []
     assert len(said(watchdog=None)) == 1
     assert not list(lossless.watchdog(port(lossless=False, watchdog=None)))
+
+
+@pytest.mark.parametrize(
+    ("pause", "kmin", "value"), [(33_268.0, 9e3, "8316"), (33_264.0, 9e3, "36001"), (40_000.0, 10e3, "9999")]
+)
+def test_the_least_kmin_is_still_advised_below_a_fixed_pause(pause: float, kmin: float, value: str) -> None:
+    """Over four ports 33 268 B are 8317, below which two packets of 4158 B just fit; else PAUSE has to come later."""
+    made = port(kmin=kmin, static_th=pause, dynamic_th=None, ports=4, buffer_size=1e6, lossless=True)
+    (found,) = checks.buffers(made)
+    assert found.what == "PFC can pause before ECN marks"
+    assert [change.value for change in found.apply] == [value]
+    assert ("lower green_min_threshold" in found.suggest) == (value != "36001")
+
+
+@pytest.mark.parametrize(("buffer", "value"), [(1_199_216.0, ["8316"]), (1_199_168.0, [])])
+def test_the_least_kmin_is_still_advised_by_section_4(buffer: float, value: list[str]) -> None:
+    """Beta 2, 4 ports and 25 KB: 2 (B - 800 KB)/96 is 8317 B, and 8316 with 48 B less."""
+    made = port(buffer_size=buffer, headroom=25e3, ports=4, dynamic_th=1.0, kmin=9e3, lossless=True)
+    (found,) = checks.buffers(made)
+    assert [change.value for change in found.apply] == value
+    assert ("lower green_min_threshold to 8316 or less" in found.suggest) == bool(value)
+
+
+def test_traffic_of_a_queue() -> None:
+    """DSCP 26 leads to queue 3 and 48 to queue 6; PFC of the queue's priority watches group 3."""
+    led = TrafficClass((3,), (26,), (3,), 3, ((26, 3), (48, 6)), "D", "G")
+
+    def said(nic: dict[str, float] | None = None, lossless_: bool = True, **more: Any) -> dict[str, Finding]:
+        made = port(queue=3, lossless=lossless_, traffic=dataclasses.replace(led, **more))
+        return words(lossless.traffic(made, None if nic is None else NicSettings(nic, "nic")))
+
+    assert [*said()] == ["DSCPs lead to this queue"]
+    assert [*said({"cnp_dscp": 48.0})] == [*said({})] == [*said({"cnp_dscp": 7.0})] == ["DSCPs lead to this queue"]
+    assert [*said({"cnp_dscp": 26.0})] == ["DSCPs lead to this queue", "CNPs wait behind data"]
+    (other,) = said(groups=(3, 2)).values()
+    assert (other.severity, other.what) == ("bad", "PFC watches another priority group")
+    assert [(change.path, change.value) for change in other.apply] == [("/TC_TO_PRIORITY_GROUP_MAP/G/3", "3")]
+    assert said(groups=(2,), group_map="")["PFC watches another priority group"].apply == ()
+    assert [*said(groups=(2,), lossless_=False)] == ["DSCPs lead to this queue"]
+    (none,) = said(dscps=(), classes=(4,)).values()
+    assert (none.severity, none.what) == ("bad", "no DSCP leads to this queue")
+    assert "traffic class 4" in none.suggest
+    assert "all go to queue 3, 6" in none.why
+    assert "traffic class 3" in said(dscps=(), classes=())["no DSCP leads to this queue"].suggest
+    lacking = (("TC_TO_QUEUE_MAP", "Q"),)
+    assert [*said(dscps=None)] == ["DSCPs are not checked"]
+    assert [*said(dscps=None, lacking=lacking)] == ["maps are named that the file lacks"]
+    assert [*said(lacking=lacking)] == ["maps are named that the file lacks", "DSCPs lead to this queue"]
+    assert not list(lossless.traffic(port(traffic=None), None))
 
 
 def test_headroom_that_is_advised_is_whole_kilobytes() -> None:

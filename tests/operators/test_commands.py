@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import random
 from pathlib import Path
@@ -12,8 +13,9 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.errors import InputError
-from fluidcc.operators import NicSettings, dcqcn_of, read_nic, read_sonic
-from fluidcc.operators.commands import Commands, commands_of
+from fluidcc.operators import NicSettings, commands, dcqcn_of, read_nic, read_sonic
+from fluidcc.operators.commands import FILES, Commands, commands_of
+from fluidcc.operators.config_db import ConfigDB
 from fluidcc.operators.json_patch import pointer
 from fluidcc.operators.nvidia_settings import SETTINGS
 from fluidcc.operators.ports import alike, read_ports
@@ -174,6 +176,86 @@ def test_a_queue_without_a_profile_is_refused(tmp_path: Path) -> None:
         entry.pop("wred_profile", None)
     with pytest.raises(InputError, match="has no WRED profile to change"):
         typed(saved(tables, tmp_path), BEST)
+
+
+def test_the_readme_is_of_the_files_that_there_are(tmp_path: Path) -> None:
+    found = typed(saved(sample(), tmp_path), {"g": 1 / 256})
+    lines = found.files["README.txt"].splitlines()
+    assert [line.split()[0] for line in lines if line.split()[:1] and line.split()[0] in FILES] == [
+        "nic.sh",
+        "nic-undo.sh",
+    ]
+    assert lines[-len(found.notes) :] == list(found.notes)
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (1, "changes 1 ports that mark by P (E0), queues 3, 4"),
+        (4, "changes 4 ports that mark by P (E0, E1, E2, E3), queues 3, 4"),
+        (5, "changes 5 ports that mark by P (E0, E1, E2, E3, ...), queues 3, 4"),
+    ],
+)
+def test_ports_on_which_a_change_takes_effect(count: int, said: str) -> None:
+    assert commands._changed("P", {(f"E{k}", queue) for k in range(count) for queue in (4, 3)}) == said
+
+
+def test_a_profile_that_is_made_has_a_name_that_is_free(tmp_path: Path) -> None:
+    tables = sample()
+    config = lambda: ConfigDB(saved(tables, tmp_path))  # noqa: E731
+    assert commands._free_name(config(), "NEW_100G") == "NEW_100G"
+    tables["WRED_PROFILE"] |= {"NEW_100G": {}}
+    assert commands._free_name(config(), "NEW_100G") == "NEW_100G_2"
+    tables["WRED_PROFILE"] |= {"NEW_100G_2": {}, "NEW_100G_3": {}}
+    assert commands._free_name(config(), "NEW_100G") == "NEW_100G_4"
+    assert [commands._speed(rate) for rate in (12.5e9, 1.25e9, 3.125e9)] == ["100G", "10G", "25G"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "beyond"),
+    [
+        ({"kmin": 1e6, "kmax": 2e6}, ""),
+        ({"kmin": 1e6, "kmax": 2_000_001.0}, "kmax: more than the 2MB"),
+        ({"kmin": 2_000_001.0, "kmax": 3e6}, "kmin and kmax: more than the 2MB"),
+    ],
+)
+def test_thresholds_beyond_what_the_queue_may_hold_are_said(
+    changes: dict[str, float], beyond: str, tmp_path: Path
+) -> None:
+    path = saved(sample(), tmp_path)
+    groups = [
+        dataclasses.replace(group, switch=dataclasses.replace(group.switch, queue_limit=2e6, buffer_size=None))
+        for group in alike(read_ports(path)[0], read_sonic(path))
+    ]
+    notes = [note for note in commands_of(path, groups, None, changes).notes if "may hold" in note]
+    assert len(notes) == bool(beyond)
+    assert beyond in "".join(notes)
+
+
+def test_a_kmin_of_kmax_is_a_step_and_no_reversal(tmp_path: Path) -> None:
+    path = saved(sample(), tmp_path)
+    assert typed(path, {"kmin": 2097152.0}).patch
+    with pytest.raises(InputError, match="would be above kmax"):
+        typed(path, {"kmin": 2097153.0})
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"kmin": 1000.0}, "Kmin 1000 bytes, Kmax 1500000 bytes, Pmax 20 %"),
+        ({"kmax": 2e6}, "Kmin 500000 bytes, Kmax 2000000 bytes, Pmax 20 %"),
+        ({"pmax": 0.07}, "Kmin 500000 bytes, Kmax 1500000 bytes, Pmax 7 %"),
+    ],
+)
+def test_thresholds_that_stay_are_typed_again_on_other_systems(changes: dict[str, float], line: str) -> None:
+    path = Path(__file__).parents[1] / "data" / "switches" / "eos.txt"
+    found = commands_of(path, read_ports(path)[0][:1], None, changes)
+    assert (found.patch, found.undo, sorted(found.files)) == ([], [], ["README.txt", "switch.txt"])
+    first, second = found.files["switch.txt"].splitlines()
+    assert first == f"# Arista EOS: {line}"
+    numbers = line.replace(",", "").split()
+    assert f"minimum-threshold {numbers[1]} bytes maximum-threshold {numbers[4]} bytes" in second
+    assert second.endswith(f"max-mark-probability {numbers[7]} at tx-queue 3")
 
 
 def test_pointers_escape() -> None:

@@ -159,6 +159,48 @@ def test_the_output_of_mlnx_qos_is_named(read):
     assert read(f"{text}rpg_ai_rate = 40\n").given == {"rpg_ai_rate": 40}
 
 
+def test_three_names_of_mlnx_qos_are_enough_and_two_may_be_a_coincidence(read):
+    lines = ["DCBX mode: OS controlled", "Priority trust state: dscp", "PFC configuration: none"]
+    refused(read, "\n".join(lines), "is the output of mlnx_qos")
+    refused(read, "\n".join(lines[:2]), "has no DCQCN setting")
+    with pytest.raises(InputError) as caught:
+        read("\n".join(lines[:2]))
+    assert "is the output of mlnx_qos" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "mtu"),
+    [
+        ("mtu: 352", 256.0),
+        ("mtu: 65536", 4096.0),
+        ("mtu: 65537", None),
+        ("active_mtu: 256", 256.0),
+        ("active_mtu: 255", None),
+        ("mtu: 9000.5", None),
+    ],
+)
+def test_sizes_of_packets_have_a_range(read, line, mtu):
+    if mtu is None:
+        refused(read, f"rpg_ai_rate = 5\n{line}\n", "nic.txt:2: ")
+    else:
+        assert read(f"rpg_ai_rate = 5\n{line}\n").mtu == mtu
+
+
+def test_as_many_unknown_lines_are_listed_and_the_rest_counted(read):
+    for count, more in ((20, []), (21, ["1 more lines with unknown names"]), (25, ["5 more lines with unknown names"])):
+        text = "rpg_ai_rate = 5\n" + "".join(f"other_{k} = 1\n" for k in range(count))
+        ignored = read(text).ignored
+        assert len([line for line in ignored if "not a DCQCN setting" in line]) == 20
+        assert [line for line in ignored if "more lines" in line] == more
+
+
+def test_one_assignment_is_a_line_like_others(read):
+    """A unit behind it is refused; several, or mlxconfig's, are read one by one."""
+    refused(read, "rpg_ai_rate=5 Mb/s\n", "nic.txt:1", "without the unit")
+    assert read("RPG_AI_RATE=5 RPG_HAI_RATE=50 x\n").given == {"rpg_ai_rate": 5, "rpg_hai_rate": 50}
+    assert read("mlxconfig -d mlx5_0 set RPG_AI_RATE_P1=5\n").given == {"rpg_ai_rate": 5}
+
+
 def test_defaults_that_stand_in_are_named(read):
     nic = read("rpg_ai_rate = 40\nrpg_gd = N/A\n")
     assert "nic.txt: NVIDIA's defaults stand in for 16 of 17 settings: dce_tcp_g, " in nic.assumed

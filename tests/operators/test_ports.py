@@ -71,6 +71,13 @@ def test_a_port_without_roce_is_said_to_be_left_out(config: Callable[..., Path])
     assert left_out == ["Ethernet4"]
     assert all("Ethernet4" not in group.names for group in groups)
     assert read_ports(config(strip), "Ethernet4")[0][0].switch.profile == ""  # asked for by name, it is looked at
+    groups, left_out = read_ports(config(strip), "Ethernet0,Ethernet4")  # beside another too
+    assert [(group.names, group.switch.profile) for group in groups] == [
+        (("Ethernet0",), "AZURE_LOSSLESS"),
+        (("Ethernet0",), "AZURE_LOSSLESS"),
+        (("Ethernet4",), ""),
+    ]
+    assert not left_out
 
 
 def test_a_switch_as_it_leaves_the_factory_marks_nothing(config: Callable[..., Path]) -> None:

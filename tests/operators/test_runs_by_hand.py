@@ -12,8 +12,10 @@ import fluidcc as fc
 from fluidcc.errors import InputError
 from fluidcc.operators import audit as audits
 from fluidcc.operators import behaviour, checks, packet_check
+from fluidcc.operators.finding import Finding, set_fields
 from fluidcc.operators.reach import Reach, reach
 from tests.operators.test_capacity import fields, made
+from tests.operators.test_checks_by_hand import ran
 
 NOWHERE: Any = None
 RED = fc.RED(10e3, 30e3, 0.05)
@@ -237,6 +239,47 @@ def test_a_port_that_is_not_lossless_has_a_buffer_and_no_pause() -> None:
 def test_a_mean_over_seeds_that_one_lacks_is_none() -> None:
     assert packet_check._mean([1.0, 2.0, 6.0]) == 3.0
     assert packet_check._mean([1.0, None]) is None
+
+
+# -- what an audit makes of them ---------------------------------------------------------------------------------------
+
+
+def late(packets: dict[str, Any] | None, engine: str = "hybrid", fluid: tuple[float, float] = (0.0, 1e3)) -> list[str]:
+    """Findings of a hybrid run whose queue is from 2 to 9 MB, beside a fluid's."""
+    behaves = ran(1.0, 2e6, 9e6, engine=engine) | {"packets": packets}
+    port = made(10e3, 30e3, buffer_size=20e6)
+    both = audits._Runs(NOWHERE, NOWHERE, NOWHERE, behaves, 1062.0, 1000.0, {"p5": fluid[0], "p95": fluid[1]})
+    return [each.what for each in audits._late(port, 8, both)]
+
+
+def test_engines_are_compared_where_no_packets_decide() -> None:
+    apart = "the engines contradict each other"
+    assert late(None) == ["the flows settle", apart]
+    assert late(None, fluid=(0.0, 3e6)) == ["the flows settle"]
+    assert late(None, engine="fluid") == ["the flows settle"]
+    same = ran(1.0, 2e6, 9e6, drops=0.0, pfc_pauses=0.0)
+    assert late(same) == ["the flows settle", "packets say so too"]
+
+
+def test_findings_are_counted_bad_before_warnings() -> None:
+    found = [Finding(severity, "x", "y") for severity in ("ok", "warn", "bad", "warn", "ok", "ok")]
+    assert audits._counts(found) == (-1, -2)
+    assert sorted([(-1, 0), (0, -9), audits._counts(found)]) == [(-1, -2), (-1, 0), (0, -9)]
+
+
+def test_settings_have_their_units_in_their_names() -> None:
+    names = ["rate", "kmin", "buffer_size", "xon", "pmax", "ports"]
+    assert [audits._key(name) for name in names] == [
+        "rate_bytes_per_s", "kmin_bytes", "buffer_bytes", "xon_bytes", "pmax", "ports",
+    ]  # fmt: skip
+
+
+def test_a_change_of_a_port_that_shares_its_entry_is_left_to_the_user() -> None:
+    config: Any = SimpleNamespace(table=lambda name, needed: {"Ethernet0,Ethernet1": {}, "Ethernet4": {}})
+    ports = ("Ethernet0", "Ethernet1", "Ethernet4", "Ethernet12")
+    applied = tuple(change for port in ports for change in set_fields("PORT_QOS_MAP", port, pfc_enable="3"))
+    kept = audits._listed_alone(config, Finding("warn", "x", "y", "z", applied)).apply
+    assert [change.path.split("/")[2] for change in kept] == ["Ethernet4", "Ethernet12"]
 
 
 # -- of several packet sizes the worst ---------------------------------------------------------------------------------

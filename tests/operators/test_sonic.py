@@ -220,6 +220,29 @@ def test_an_egress_queue_is_that_of_the_rows_that_hold_it(read):
         assert read(BUFFER_PROFILE=profiles, BUFFER_QUEUE=rows).queue_limit == limit
 
 
+def test_maps_lead_a_dscp_to_its_queue_and_group(read):
+    """DSCP 26 to class 4, class 4 to queue 3 and group 2; PFC of priority 3 watches group 5."""
+    tables = {
+        "DSCP_TO_TC_MAP": {"D": {"26": "4", "48": "6", "8": "3"}},
+        "TC_TO_QUEUE_MAP": {"Q": {"4": "3", "3": "4"}},
+        "TC_TO_PRIORITY_GROUP_MAP": {"G": {"4": "2"}},
+        "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP": {"P": {"3": "5"}},
+    }
+    fields = {"dscp_to_tc_map": "D", "tc_to_queue_map": "Q", "tc_to_pg_map": "G", "pfc_to_pg_map": "P"}
+    named = {"PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": "3,4"} | fields}}
+    found = read(port="Ethernet0", **tables, **named).traffic
+    assert (found.classes, found.dscps, found.groups, found.wanted_group) == ((4,), (26,), (2,), 5)
+    assert found.queues_of_dscp == ((8, 4), (26, 3), (48, 6))
+    assert (found.dscp_map, found.group_map, found.lacking, found.other_queues) == ("D", "G", (), (3, 4, 6))
+    silent = read(port="Ethernet0", **named).traffic
+    assert silent.lacking == tuple((table, next(iter(entry))) for table, entry in tables.items())
+    assert (silent.classes, silent.dscps, silent.groups, silent.wanted_group) == ((3,), None, (3,), 3)
+    for table, most in (("DSCP_TO_TC_MAP", 15), ("TC_TO_QUEUE_MAP", 255), ("TC_TO_PRIORITY_GROUP_MAP", 7)):
+        (name,) = tables[table]
+        assert read(port="Ethernet0", **named, **tables | {table: {name: {"26": str(most)}}}).traffic is not None
+        refused(read, table, port="Ethernet0", **named, **tables | {table: {name: {"26": str(most + 1)}}})
+
+
 def test_buffers_left_to_the_switch_are_unknown(read):
     port = read(BUFFER_PG={"Ethernet0|3-4": {"profile": "NULL"}})
     assert (port.headroom, port.buffer_size, port.beta) == (None, None, None)

@@ -367,6 +367,22 @@ def test_one_asic_or_a_plain_document_has_no_name() -> None:
     assert configurations({"x": 1}) == {"": {"x": 1}}
 
 
+def test_a_port_is_looked_for_in_each_asic_and_the_best_queue_in_all(write: Write) -> None:
+    """A port of the second alone is found there; without a name, the first of those that are best."""
+    document = two_asics()
+    document["asic1"]["PORT"]["Ethernet20"] = document["asic1"]["PORT"]["Ethernet0"]
+    document["asic1"]["QUEUE"]["Ethernet20|3"] = document["asic1"]["QUEUE"]["Ethernet0|3"]
+    path = write(document)
+    found = read_sonic(path, "Ethernet20")
+    assert (found.asic, found.kmin) == ("asic1", 5000)
+    assert read_sonic(path, "Ethernet0").asic == read_sonic(path).asic == "asic0"
+    for port in PORTS:
+        document["asic0"]["PORT_QOS_MAP"][port]["pfc_enable"] = ""
+    assert read_sonic(write(document)).asic == "asic1"
+    with pytest.raises(InputError, match="table PORT has no 'Ethernet99'"):
+        read_sonic(path, "Ethernet99")
+
+
 def test_ports_of_one_asic_are_called_by_their_names_alone(write: Write) -> None:
     """A document of one ASIC is no switch with several: neither ports that are read, refused or left out name it."""
     config = small()

@@ -163,6 +163,43 @@ def test_lossless_priorities_of_junos(no_loss: Any, paused: Any, priorities: set
     assert junos._pauses(known, "P") == wanted
 
 
+def test_priorities_of_a_notification_profile_are_binary() -> None:
+    known = junos._Classes()
+    for words in (
+        ["input", "ieee-802.1", "code-point", "011", "pfc"],
+        ["input", "ieee-802.1", "code-point", "100", "pfc"],
+        ["input", "ieee-802.1", "code-point", "0110", "pfc"],  # three bits
+        ["output", "ieee-802.1", "code-point", "011", "flow-control-queue", "[", "4", "]"],
+        ["pfc-watchdog"],
+    ):
+        known.take(["congestion-notification-profile", "P", *words])
+    assert known.priorities == {"P": {3, 4}}
+    assert known.paused == {"P": {3: 4}}
+    assert known.watched == {"P"}
+
+
+def test_code_points_of_a_classifier_are_binary() -> None:
+    known = junos._Classes()
+    rest = ["loss-priority", "low", "code-points", "[", "011010", "011000", "01100", "ef", "]"]
+    known.take(["classifiers", "dscp", "mine", "forwarding-class", "A", *rest])
+    known.take(["classifiers", "dscp", "mine", "forwarding-class", "B", "loss-priority", "low"])
+    assert known.points == {"A": [26, 24], "B": []}
+
+
+def test_classes_of_junos_and_their_queues() -> None:
+    known = junos._Classes()
+    for words in ("A queue-num 4 no-loss pfc-priority 3", "B queue-num 3", "C queue-num 5 no-loss", "D no-loss"):
+        known.take(["forwarding-classes", "class", *words.split()])
+    assert known.queues == {"A": 4, "B": 3, "C": 5}
+    assert known.no_loss == {"A": 3, "C": None, "D": None}
+
+
+def test_patterns_that_fit_no_port_stand_for_ports_by_themselves() -> None:
+    found = Description(interfaces={"et-0/0/1": Interface()})
+    junos._name_ports(found, ["all", "et-*", "et-0/0/1", "et-0/0/2", "xe-*"])
+    assert [*found.interfaces] == ["et-0/0/1", "et-0/0/2", "xe-*"]
+
+
 # -- NVUE --------------------------------------------------------------------------------------------------------------
 
 
@@ -179,6 +216,19 @@ def test_lossless_priorities_of_junos(no_loss: Any, paused: Any, priorities: set
 )
 def test_sizes_of_nvue_are_binary(text: str, size: float | None) -> None:
     assert nvue._size(text) == size
+
+
+def test_nvues_priorities_end_at_seven() -> None:
+    """And the global profiles are of ports that name none; what is mapped goes to its class."""
+    lines = """nv set qos pfc default-global switch-priority 3,7-9
+    nv set qos egress-queue-mapping default-global switch-priority 3 traffic-class 5
+    nv set qos mapping default-global dscp 26,70 switch-priority 3
+    nv set qos mapping default-global dscp 48 switch-priority 6
+    nv set interface swp1 link speed 100G"""
+    found = nvue.read(lines)
+    assert found.interfaces["swp1"].pauses == {3: 5, 7: 7}
+    assert found.dscps == {26: 5, 48: 6}
+    assert found.interfaces["swp1"].watchdog is False
 
 
 def test_lines_of_an_nvue_interface() -> None:
@@ -271,6 +321,13 @@ def test_a_port_that_is_shown_is_up_by_its_second_state(row: str, speed: float, 
     found = sonic_show.read(f"{SHOWN}\n  Interface  Lanes  Speed  MTU\n-----  -----\n{row}\n")
     port = found.interfaces["Ethernet0"]
     assert (port.speed, port.up, port.pauses, port.queues) == (speed, up, {3: 3}, {3: "P"})
+
+
+@pytest.mark.parametrize("line", ["green_min_threshold  1000\n", "green_max_threshold  2000\n"])
+def test_a_profile_that_is_shown_without_both_thresholds_marks_nothing(line: str) -> None:
+    found = sonic_show.read(SHOWN.replace(line, ""))
+    assert found.curves == {}
+    assert all(port.queues == {} for port in found.interfaces.values())
 
 
 @pytest.mark.parametrize(("mode", "marks"), [("ecn_all", True), ("ecn_green_red", True), ("ecn_red", False)])

@@ -58,7 +58,7 @@ def read(text: str) -> Description:
     on: set[str] = set()  # profiles and interfaces with PFC
     used: dict[str, str] = {}
     to_class = {dscp: _usual_class(dscp) for dscp in range(64)}
-    to_queue = {each: each for each in range(8)}
+    to_queue: dict[int, int] = {}  # where it is not that of the same number
     watched, mapped = False, False
     for lines in indented(text):
         head, last = lines[0], lines[-1]

@@ -56,7 +56,7 @@ def read(text: str) -> Description:
     curves: dict[str, dict[int, dict[str, str]]] = {}
     pauses: dict[str, set[int]] = {}
     priorities: dict[int, int] = {}  # by DSCP
-    queues = {each: each for each in range(8)}
+    queues: dict[int, int] = {}  # by priority, where it is not that of the same number
     profiles: dict[str, dict[str, str]] = {}
     roce: dict[str, str] = {}
     for words in _statements(text):

@@ -15,7 +15,7 @@ from fluidcc.errors import InputError
 from fluidcc.workloads.collectives import Job, placed, read_jobs
 from fluidcc.workloads.collectives.engines import ENGINES, packets
 from fluidcc.workloads.collectives.placement import NoRoomError
-from fluidcc.workloads.fabrics import named_topology
+from fluidcc.workloads.fabrics import Cable, Topology, named_topology
 from tests.fuzz import OBJECTS
 
 RACKS = named_topology("leaf-spine:2x1x4")
@@ -31,6 +31,16 @@ def test_placements() -> None:
     assert len({host for each in drawn for host in each}) == 7
     given = [Job("all-reduce", ranks=(0, 2)), Job("all-reduce", ranks=3)]
     assert placed(given, RACKS) == [[0, 2], [1, 3, 4]]
+
+
+def test_racks_of_unlike_sizes_are_served_in_turn_until_they_are_full() -> None:
+    """Hosts 0, 1 and 2 of one rack, 3 of the next, 4 and 5 of the last."""
+    racks = [6, 6, 6, 7, 8, 8]
+    cables = [Cable((host, rack), "100Gbps", "1us") for host, rack in enumerate(racks)]
+    uneven = Topology(tuple(range(6)), (6, 7, 8, 9), (*cables, *(Cable((k, 9), "100Gbps", "1us") for k in (6, 7, 8))))
+    assert placed([Job("broadcast", ranks=6)], uneven, "round-robin") == [[0, 3, 4, 1, 5, 2]]
+    listed = [Job("broadcast", ranks=(1, 4)), Job("broadcast", ranks=3)]
+    assert placed(listed, uneven, "round-robin") == [[1, 4], [0, 3, 5]]
 
 
 @pytest.mark.parametrize(("ranks", "lacking"), [((4, 4, 2), 2), ((4, 5), 1), ((9,), 0), ((6, 6, 2), 1)])

@@ -186,6 +186,15 @@ def test_a_file_that_ends_too_early_is_refused_by_its_last_line(tmp_path: Path, 
         read_jobs(path)
 
 
+@pytest.mark.parametrize("fields", ["ranks = 2, step = 3", "bytes = 3", "ranks = [1, 1]", "ranks = 2, name = 5"])
+def test_jobs_in_one_line_are_refused_by_the_first(tmp_path: Path, fields: str) -> None:
+    """An array of tables without headers, of which no line is known."""
+    path = tmp_path / "bad.toml"
+    path.write_text(f'fluidcc_jobs = 1\njob = [{{kind = "all-reduce", {fields}}}]')
+    with pytest.raises(InputError, match=r"bad\.toml, line 1: "):
+        read_jobs(path)
+
+
 def test_a_long_reason_is_cut(tmp_path: Path) -> None:
     """Of a key of 300 letters 200 characters are shown with the words in front of it."""
     path = tmp_path / "bad.toml"

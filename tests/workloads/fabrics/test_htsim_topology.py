@@ -101,6 +101,28 @@ def test_what_is_no_topology_of_htsim(tmp_path: Path, old: str, new: str, words:
         named_topology(written(tmp_path, TWO.replace(old, new)))
 
 
+@pytest.mark.parametrize(
+    ("line", "fits"),
+    [
+        ("Switch_Latency_ns 0", True),
+        ("Switch_Latency_ns 1048576000", True),
+        ("Switch_Latency_ns 1048576001", False),
+        ("Switch_Latency_ns -1", False),
+    ],
+)
+def test_numbers_have_a_range(tmp_path: Path, line: str, fits: bool) -> None:
+    """Up to a thousand times the nodes there may be; latencies may be 0, and counts may not."""
+    path = written(tmp_path, TWO.replace("Switch_Latency_ns 300", line))
+    if fits:
+        latency = int(line.split()[1])
+        assert named_topology(path).cables[0].delay == pytest.approx((1000 + latency / 2) * 1e-9)
+    else:
+        with pytest.raises(fc.InputError, match="line 11: Switch_Latency_ns"):
+            named_topology(path)
+    with pytest.raises(fc.InputError, match="line 12: Oversubscribed '0' is less than 1"):
+        named_topology(written(tmp_path, TWO.replace("Oversubscribed 2", "Oversubscribed 0")))
+
+
 def test_what_is_not_as_in_the_file_is_said(tmp_path: Path) -> None:
     found = named_topology(written(tmp_path, TWO.replace("Radix_Up 2", "Radix_Up 4\nQueue_Down 1001")))
     assert [line.partition("topo")[2] for line in found.words] == [

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from fluidcc.engines.packet.layout import PS
 from fluidcc.errors import InputError
 from fluidcc.workloads.fabrics import alone, named_topology
 from fluidcc.workloads.fabrics import run as runs
@@ -127,6 +128,17 @@ def test_lengths_of_queues_with_their_shares_of_time() -> None:
     """Bins of 0, 1 and 3 s whose lengths over time add up to 0, 2 and 9 byte-seconds."""
     queues = SimpleNamespace(spent=np.array([0.0, 1.0, 3.0]), area_in=np.array([0.0, 2.0, 9.0]))
     assert runs._distribution(cast(Any, queues)).tolist() == [[2.0, 3.0], [0.25, 0.75]]
+
+
+def test_pauses_are_of_the_tier_that_was_paused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ports of a host, both ToRs and the spine, of which one stood for 1 ms and the others not."""
+    ports = [SimpleNamespace(source=node) for node in ("0", "4", "5", "5", "6")]
+    plan = SimpleNamespace(topology=SimpleNamespace(ports=ports))
+    sim = SimpleNamespace(ports={"pauses": np.array([1, 2, 3, 4, 0])})
+    monkeypatch.setattr(runs, "paused_for", lambda sim: PS * np.array([0.0, 1e-3, 0.0, 2e-3, 0.0]))
+    found = runs._pauses(TOPOLOGY, cast(Any, plan), cast(Any, sim))
+    assert found["pauses"] == {"hosts": 1, "tier 1": 9, "tier 2": 0}
+    assert found["paused_s"] == pytest.approx({"hosts": 0.0, "tier 1": 3e-3, "tier 2": 0.0})
 
 
 def made(scheme: str, seed: int, slowdowns: list[float], starts: list[float] | None = None) -> FabricRun:

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.workloads.fabrics import evaluate, named_topology
+from fluidcc.workloads.fabrics import FlowList, evaluate, named_topology
 from fluidcc.workloads.fabrics.run import read_run
 from fluidcc.workloads.fabrics.run_cache import kept_or_made
 from fluidcc.workloads.fabrics.study import interval
 
 SHAPE = "leaf-spine:2x1x4"
+LISTED = FlowList(np.array([[0, 4, 0, 1e3]]), 2.0, np.array([3]), np.array([100]))
 ROWS = [(0, 4, 0.0, 50_000), (1, 4, 0.0, 50_000), (2, 5, 10e-6, 3_000), (6, 1, 0.0, 200_000)]
 
 
@@ -67,6 +68,8 @@ def test_intervals_are_students() -> None:
     values = [1.0, 2.0, 3.0, 4.0, 5.0]
     half = 2.776445 * math.sqrt(2.5) / math.sqrt(5)
     assert interval(values) == pytest.approx((3.0, 3 - half, 3 + half), rel=1e-6)
+    assert interval([1.0, 3.0]) == pytest.approx((2.0, 2 - 12.706205, 2 + 12.706205), rel=1e-6)  # of 1 degree
+    assert interval([1.0, float("nan"), 3.0]) == interval([1.0, 3.0])
     assert interval([2.0])[0] == 2.0
     assert np.isnan(interval([2.0])[1:]).all()
     assert np.isnan(interval([float("nan")])).all()
@@ -155,6 +158,34 @@ def test_a_damaged_run_is_run_again(tmp_path: Path) -> None:
     again = fc.fabric("hpcc", SHAPE, flows=ROWS, folder=tmp_path)
     assert again.runs[0].slowdown.identical(first.runs[0].slowdown)
     assert path.read_bytes()[:4] != b"noth"
+
+
+@pytest.mark.parametrize(
+    ("options", "settings"),
+    [
+        ({"flows": ROWS}, {"until": None, "drain": None}),
+        ({"flows": ROWS, "since": "0s", "drain": "2ms"}, {"until": None, "drain": 2e-3}),
+        ({"flows": ROWS, "since": "1us"}, {"until": None, "drain": None, "since": 1e-6}),
+        ({"workload": "hadoop", "until": "1ms"}, {"until": 1e-3, "drain": None}),
+        ({"rebuild": 2, "until": "1ms"}, {"until": 1e-3, "drain": 0.0}),  # hosts that send without end
+        ({"rebuild": 2, "until": "1ms", "drain": "2ms"}, {"until": 1e-3, "drain": 2e-3}),
+        ({"flows": LISTED}, {"until": None, "drain": None, "frames": True}),  # for its pfc.txt
+    ],
+)
+def test_runs_are_asked_for_what_is_given_alone(
+    options: dict[str, Any], settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that was kept without a beginning of the window is the same run as one from 0."""
+    asked: list[dict[str, Any]] = []
+
+    def told(*_: Any, report: Any, **more: Any) -> Any:
+        asked.append(more)
+        raise fc.InputError("no, 42")
+
+    monkeypatch.setattr(evaluate, "run", told)
+    with pytest.raises(fc.InputError, match="no, 42"):
+        fc.fabric("hpcc", SHAPE, threads=1, **options)
+    assert asked == [{"ideal": "alone", "network": {}} | settings]
 
 
 def test_one_that_fails_stops_the_others(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import fluidcc as fc
 from fluidcc.builders.workloads import SIZES, WEB_SEARCH
 from fluidcc.workloads import fabrics
 from fluidcc.workloads.fabrics import Incast, Topology, Traffic, named_topology
-from fluidcc.workloads.fabrics.mix import sizes_of
+from fluidcc.workloads.fabrics.mix import parts_of, sizes_of
 
 SMALL = named_topology("leaf-spine:2x1x4")
 MATRIX = """# a comment
@@ -92,6 +92,21 @@ def test_sizes_of_a_mix_by_hand(tmp_path: Path) -> None:
     found = sizes_of(f"{tmp_path / 'large'}+{tmp_path / 'small'}")
     assert [size for size, _ in found] == [0, 1000, 5000, 6000]
     assert [share for _, share in found] == pytest.approx([0, 11 / 12, 11 / 12, 1], rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("workload", "parts"),
+    [
+        ("hadoop", [("hadoop", 1.0)]),
+        ("permutation", [("permutation", 1.0)]),
+        ("hadoop + web-search", [("hadoop", 0.5), ("web-search", 0.5)]),
+        ("hadoop:25%+web-search:75%", [("hadoop", 0.25), ("web-search", 0.75)]),
+        ("hadoop:100%", [("hadoop:100%", 1.0)]),  # no mix: a name, which nothing has
+        ("hadoop:0.2+web-search:0.8", [("hadoop", 0.2), ("web-search", 0.8)]),
+    ],
+)
+def test_parts_of_a_mix_have_shares_of_one(workload: str, parts: list[tuple[str, float]]) -> None:
+    assert parts_of(workload) == parts
 
 
 @pytest.mark.parametrize(
@@ -177,6 +192,10 @@ def test_triggers_of_a_connection_matrix(tmp_path: Path) -> None:
         ("barrier count 2", "barrier", "line 9: 'barrier' is no kind of trigger"),
         ("trigger id 8 oneshot", "trigger id 7 oneshot", "line 10: trigger 7 is there twice"),
         ("trigger id 8 oneshot", "trigger 8 oneshot", "line 10: is no trigger"),
+        ("trigger id 8 oneshot", "trigger id 8", "line 10: is no trigger"),
+        ("trigger id 8 oneshot", "trigger no 8 oneshot", "line 10: is no trigger"),
+        ("trigger id 8 oneshot", "trigger id 8 oneshot 3", "line 10: 'oneshot 3' is no kind of trigger"),
+        ("barrier count 2", "barrier counts 2", "line 9: 'barrier counts 2' is no kind of trigger"),
         ("trigger id 8 oneshot\n", "", "the file has 1 triggers and says 2"),
         ("id 3 trigger 7", "id 3 trigger 9", "line 6: trigger 9 is none of the file's 2"),
         ("recv_done_trigger 8", "recv_done_trigger 9", "line 6: recv_done_trigger 9 is none"),
