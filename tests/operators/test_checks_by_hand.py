@@ -341,6 +341,37 @@ def test_headroom_of_just_what_the_cable_needs_fits() -> None:
         assert kind in words(lossless.headroom(dataclasses.replace(made, headroom=xoff)))
 
 
+def test_pause_at_kmin_comes_before_it_at_any_port() -> None:
+    for kmin, says in ((299_999.0, False), (300e3, True)):
+        (found,) = checks.buffers(port(kmin=kmin, static_th=300e3, dynamic_th=None, ports=4, lossless=True))
+        assert ("comes before Kmin" in found.why) == says
+
+
+def test_a_switch_that_is_not_told_to_mark_green_is_said_to_be_so() -> None:
+    """False, or not given; and nothing where it is true, or where the profile does not mark."""
+    at = lambda **more: words(checks.marking(port(lossless=True, kmin=10e3, kmax=20e3, **more)))  # noqa: E731
+    what = "green packets may go unmarked"
+    assert "wred_green_enable is false" in at(wred_green=False)[what].why
+    assert "wred_green_enable is not given" in at(wred_green=None)[what].why
+    assert not at(wred_green=True)
+    assert [*at(wred_green=False, ecn=False)] == ["ECN is off"]
+
+
+@pytest.mark.parametrize(
+    ("kmin", "kmax", "pmax", "whats"),
+    [
+        (10e3, 20e3, 0.01, []),
+        (20e3, 20e3, 0.01, ["marking is a step marking"]),
+        (20_001.0, 20e3, 0.01, ["Kmax is below Kmin"]),
+        (10e3, 20e3, 0.0, ["Pmax is 0"]),
+        (20e3, 20e3, 0.0, ["marking is a step marking", "Pmax is 0"]),
+        (None, 20e3, 0.0, []),
+    ],
+)
+def test_thresholds_in_their_order(kmin: float | None, kmax: float, pmax: float, whats: list[str]) -> None:
+    assert [*words(checks.marking(port(lossless=True, wred_green=True, kmin=kmin, kmax=kmax, pmax=pmax)))] == whats
+
+
 def test_a_listing_says_how_many_more() -> None:
     assert (listing(["a", "b"], 2), listing(["a", "b", "c"], 2)) == ("a, b", "a, b and 1 more")
 

@@ -265,6 +265,16 @@ def test_debugfs_folder(tmp_path):
     assert read_nic(tmp_path).given == dict.fromkeys(names.values(), 1.0)
 
 
+def test_a_folder_has_a_bounded_number_of_files(tmp_path, monkeypatch):
+    monkeypatch.setattr("fluidcc.operators.nvidia._MOST_FILES", 3)
+    for name in ("rp_ai_rate", "other", "another"):
+        (tmp_path / name).write_text("5\n")
+    assert read_nic(tmp_path).given == {"rpg_ai_rate": 5}
+    (tmp_path / "more").write_text("5\n")
+    with pytest.raises(InputError, match="has more than 3 files"):
+        read_nic(tmp_path)
+
+
 def test_folder_of_nothing(tmp_path):
     with pytest.raises(InputError, match="no DCQCN setting"):
         read_nic(tmp_path)

@@ -231,6 +231,19 @@ def test_nvues_priorities_end_at_seven() -> None:
     assert found.interfaces["swp1"].watchdog is False
 
 
+def test_a_profile_of_nvue_without_ports_is_of_the_one_that_stands_for_all() -> None:
+    """Where ports are listed that name no profile, they have the global one alone."""
+    line = "nv set qos congestion-control P traffic-class 3 {} {}\n"
+    profile = line.format("min-threshold", "1") + line.format("max-threshold", "2")
+    alone = nvue.read(profile)
+    assert [(port.queues, port.pauses) for port in alone.interfaces.values()] == [({3: "P-3"}, {3: 3})]
+    for ports in ("swp1", "swp1-2"):
+        listed = nvue.read(f"{profile}nv set interface {ports} link speed 100G\n")
+        assert all(port.queues == {} for port in listed.interfaces.values())
+    named = nvue.read(f"{profile}nv set interface swp1 qos congestion-control profile P\n")
+    assert named.interfaces["swp1"].queues == {3: "P-3"}
+
+
 def test_lines_of_an_nvue_interface() -> None:
     port, profiles = Interface(), dict[str, str]()
     lines = ["link speed 400G", "link mtu 9216", "qos pfc profile P", "qos congestion-control profile C"]

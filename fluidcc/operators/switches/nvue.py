@@ -91,7 +91,7 @@ def read(text: str) -> Description:
     alone(found)
     for name, port in found.interfaces.items():
         chosen = profiles.get(name, {})
-        only = next(iter(by_class), _EVERY) if len(found.interfaces) == 1 and not profiles else _EVERY
+        only = _EVERY if listed else next(iter(by_class), _EVERY)
         port.queues = dict(by_class.get(chosen.get("congestion-control", only), {}))
         paused = pauses.get(chosen.get("pfc", _EVERY), set[int]())
         port.pauses = {each: queues.get(each, each) for each in sorted(paused)}

@@ -159,7 +159,11 @@ def test_pauses_by_tier_and_by_port() -> None:
     found = told.pauses_of(TOPOLOGY, dataclasses.replace(outcome(laid, 1.0), pauses=pauses))
     assert found["pauses"] == {"hosts": 2, "tier 1": 10, "tier 2": 0}
     assert found["paused_s"] == pytest.approx({"hosts": 0.1, "tier 1": 0.7, "tier 2": 0.0})
-    assert [each["port"] for each in found["paused_ports"]] == ["5->2", "4->6", "0->4"]
+    assert found["paused_ports"] == [
+        {"port": "5->2", "tier": "tier 1", "pauses": 7, "paused_s": 0.2},
+        {"port": "4->6", "tier": "tier 1", "pauses": 3, "paused_s": 0.5},
+        {"port": "0->4", "tier": "hosts", "pauses": 2, "paused_s": 0.1},
+    ]
 
 
 def test_as_many_as_packets_follow_are_laid_out(monkeypatch: pytest.MonkeyPatch) -> None:

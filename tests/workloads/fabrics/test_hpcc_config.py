@@ -224,6 +224,13 @@ def test_thresholds_that_cross(study: Path) -> None:
         read_config(path)
 
 
+def test_thresholds_that_meet_are_a_step(study: Path) -> None:
+    path = changed(study, "CC_MODE 3", "CC_MODE 1")
+    path.write_text(path.read_text().replace("KMIN_MAP 2 100000000000 400", "KMIN_MAP 2 100000000000 1600"))
+    marking = read_config(path).options["marking"]("100Gbps")
+    assert (marking.kmin, marking.kmax) == (1.6e6, 1.6e6)
+
+
 def test_no_key_is_both_read_and_without_effect() -> None:
     assert not {*hpcc_config._DEFAULTS, *hpcc_config._MAPS} & hpcc_config._WITHOUT_EFFECT
 

@@ -78,6 +78,39 @@ def test_bundles_to_the_cores(tmp_path: Path) -> None:
     assert len(found.scenario([(0, 35)], scheme="none").flows[0].path) == 5
 
 
+FAN = """nodes 16
+tiers 3
+podsize 8
+tier 0
+downlink_speed_gbps 100
+radix_down 4
+radix_up 4
+downlink_latency_ns 1000
+tier 1
+downlink_speed_gbps 100
+radix_down 2
+radix_up 2
+downlink_latency_ns 1000
+tier 2
+downlink_speed_gbps 100
+radix_down 2
+downlink_latency_ns 1000
+"""
+
+
+def test_cores_above_an_agg_by_hand(tmp_path: Path) -> None:
+    """Two pods of two ToRs and four Aggs: each Agg is under two of the eight Cores, the same in both pods."""
+    found = named_topology(written(tmp_path, FAN))
+    tors, aggs, cores = range(16, 20), range(20, 28), range(28, 36)
+    ends = [cable.ends for cable in found.cables]
+    assert ends[:16] == [(host, 16 + host // 4) for host in range(16)]
+    assert ends[16:32] == [(tor, agg) for tor in tors for agg in (aggs[:4] if tor < 18 else aggs[4:])]
+    assert ends[32:] == [(agg, core) for k, agg in enumerate(aggs) for core in (cores[k % 4], cores[k % 4 + 4])]
+    assert found.words == ()
+    with pytest.raises(fc.InputError, match="4 Aggs of a pod lead to 4 Cores, and there are 8"):
+        named_topology(written(tmp_path, FAN.replace("radix_up 2", "radix_up 1")))
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [

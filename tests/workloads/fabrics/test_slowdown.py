@@ -13,6 +13,7 @@ from fluidcc.workloads import fabrics
 from fluidcc.workloads.fabrics import Cable, Topology
 from fluidcc.workloads.fabrics.evaluate import seeds_of
 from fluidcc.workloads.fabrics.slowdown import bin_ends, ends_alone, slowdown_of
+from fluidcc.workloads.fabrics.topology import _listed
 
 # Hosts 0 to 3 of two ToRs (4, 5) under one spine (6), the fourth behind a slow port.
 PODS = Topology(
@@ -59,12 +60,14 @@ def test_slowdowns_are_times_over_times_alone() -> None:
         slowdown_of(scenario, [None] * 4, "alone")
 
 
-@pytest.mark.parametrize(("seeds", "found"), [(3, [1, 2, 3]), (1, [1]), ([5, 0], [5, 0]), ([7], [7])])
+@pytest.mark.parametrize(
+    ("seeds", "found"), [(3, [1, 2, 3]), (1, [1]), ([5, 0], [5, 0]), ([7], [7]), ([2**63 - 1], [2**63 - 1])]
+)
 def test_seeds_as_given_or_so_many(seeds: Any, found: list[int]) -> None:
     assert seeds_of(seeds) == found
 
 
-@pytest.mark.parametrize("seeds", [0, [], [1, 1], [-1]])
+@pytest.mark.parametrize("seeds", [0, [], [1, 1], [-1], [2**63], 1001])
 def test_seeds_that_are_none(seeds: Any) -> None:
     with pytest.raises(fc.InputError, match="seeds"):
         seeds_of(seeds)
@@ -186,6 +189,21 @@ def test_topologies_that_are_none(change: dict[str, Any], words: str) -> None:
 def test_flows_that_lead_nowhere(row: tuple[Any, ...], words: str) -> None:
     with pytest.raises(fc.InputError, match=f"flow 1.*{words}"):
         PODS.scenario([(0, 1, 0.0, 1e3), row])
+
+
+@pytest.mark.parametrize(
+    ("hosts", "said"),
+    [
+        ([3], "3"),
+        ([3, 4], "3 to 4"),
+        ([3, 5], "3, 5"),
+        ([4, 3], "4, 3"),
+        ([*range(0, 16, 2)], "0, 2, 4, 6, 8, 10, 12, 14"),
+        ([*range(0, 18, 2)], "0, 2, 4, 6, 8, 10, 12, 14 and 1 more"),
+    ],
+)
+def test_hosts_in_a_few_words(hosts: list[int], said: str) -> None:
+    assert _listed(hosts) == said
 
 
 def test_hosts_that_are_no_range_are_named() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +13,9 @@ import pytest
 import xarray as xr
 
 from fluidcc.engines.common.bounds import MOST_TIME
+from fluidcc.engines.flow_level.calendar import DEPARTURE, RECEIPT
+from fluidcc.engines.packet.build import Times
+from fluidcc.engines.packet.layout import PS
 from fluidcc.errors import InputError
 from fluidcc.workloads.collectives import CollectiveRun, Job, validity
 from fluidcc.workloads.collectives import run as runs
@@ -165,6 +169,82 @@ def test_waits_are_apart_from_the_fabric() -> None:
     assert len(laid.scenario.links) == laid.links + 2
 
 
+@pytest.mark.parametrize(
+    ("job", "count"), [(Job("all-to-all", ranks=4), 12), (Job("all-reduce", ranks=4, chunks=2), 8)]
+)
+def test_transfers_of_two_hosts_and_a_channel_are_a_connection(job: Job, count: int) -> None:
+    """Of each to each other, or of each to the next on two rings; rank 0 is on host 3."""
+    work = work_of([job], [[3, 1, 2, 0]])
+    laid = laid_out(work.graph, TOPOLOGY, work.hosts, 1, {"scheme": "none"})
+    graph, flows = laid.graph, laid.connections.flows
+    assert len(flows) == count
+    found: dict[int, tuple[int, int, int]] = {}
+    for i in np.flatnonzero(graph.sends).tolist():
+        of, ends = int(laid.connection[i]), (work.hosts[graph.source[i]], work.hosts[graph.target[i]])
+        assert (flows[of].source, flows[of].target) == (str(ends[0]), str(ends[1]))
+        assert found.setdefault(of, (*ends, int(graph.channel[i]))) == (*ends, int(graph.channel[i]))
+    assert len(set(found.values())) == len(found) == count
+
+
+def test_packets_are_as_far_as_an_idle_fabric_would_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of 10 s with 5 s expected is half of the work; at the horizon two thirds are done."""
+    work = work_of([Job("all-gather", "3MB", ranks=3)], [[0, 1, 2]])
+    laid = laid_out(work.graph, TOPOLOGY, work.hosts, 1, {"scheme": "none"})
+    asked: list[Any] = []
+
+    def execute(plan: object, seed: int, report: Callable[[float], None]) -> None:
+        for share in (0.0, 0.5, 1.0):
+            report(share)
+        raise InputError("nothing is run")
+
+    def prepare(scenario: object, times: object, *_: object, **__: object) -> None:
+        asked.append(times)
+
+    for module, stand_ins in (
+        ("build", {"prepare": prepare}),
+        ("run", {"execute": execute, "warm_up": lambda plan: None}),
+    ):
+        for name, stand_in in stand_ins.items():
+            monkeypatch.setattr(importlib.import_module(f"fluidcc.engines.packet.{module}"), name, stand_in)
+    told: list[float] = []
+    with pytest.raises(InputError, match="nothing is run"):
+        ENGINES["packet"](laid, 10.0, seed=1, interval=0.5, expected=5.0, report=told.append)
+    assert told == pytest.approx([0.0, 0.5, 2 / 3])
+    (times,) = asked
+    assert times == Times(10 * PS, 0, 10 * PS, PS // 2)
+
+
+def test_the_fluid_is_told_whom_a_transfer_waits_for_and_until_when(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind one of the same rank until it has left, and else until it has arrived; loads are shares of rates."""
+    work = work_of([Job("all-gather", "3MB", ranks=3)], [[0, 1, 2]])
+    laid = laid_out(work.graph, TOPOLOGY, work.hosts, 1, {"scheme": "none"})
+    graph, links = laid.graph, laid.connections.links
+    given: list[Any] = []
+
+    def flow_times(scenario: object, transfers: Any, **options: Any) -> SimpleNamespace:
+        given.append((transfers, options))
+        load = np.array([[0.5] * len(links), [0.25] * len(links)])
+        times = {name: np.full(len(graph), k) for k, name in enumerate(("start", "answered", "left", "received"))}
+        numbers = {"pauses": 3, "paused": {}, "steps": 4, "setup_s": 5.0, "compile_s": 6.0, "wall_s": 7.0}
+        return SimpleNamespace(**times, load=load, interval=2.0, numbers=numbers)
+
+    monkeypatch.setattr(importlib.import_module("fluidcc.engines.flow_level.run"), "flow_times", flow_times)
+    found = ENGINES["fluid"](laid, 9.0, seed=1, interval=1.0, expected=1.0)
+    ((transfers, options),) = given
+    assert (options["until"], options["seed"]) == (9.0, 1)
+    for i in range(len(graph)):
+        for k, ends in zip(
+            graph.before(i), transfers.after_what[graph.after_at[i] : graph.after_at[i + 1]], strict=True
+        ):
+            same = graph.sends[i] and graph.sends[k] and graph.source[i] == graph.source[k]
+            assert ends == (DEPARTURE if same else RECEIPT)
+    assert (found.began[0], found.finished[0], found.left[0], found.arrived[0]) == (0, 1, 2, 3)
+    assert found.times.tolist() == [0.0, 2.0, 4.0]
+    rates = np.array([float(link.rate) for link in links])
+    np.testing.assert_allclose(found.sent, [0 * rates, 2 * 0.5 * rates, 2 * 0.75 * rates])
+    assert (found.numbers["pfc_pauses"], found.numbers["drops"], found.numbers["wall_s"]) == (3, 0, 7.0)
+
+
 # -- kinds, and how many of them ---------------------------------------------------------------------------------------
 
 
@@ -187,6 +267,13 @@ def test_hosts_are_shared_out_among_jobs(hosts: int | None, count: int | None, r
 def test_jobs_of_fewer_than_two_ranks_are_refused(hosts: int | None, count: int | None, says: str) -> None:
     with pytest.raises(InputError, match=f"^{says}: "):
         cases_of("all-gather", TOPOLOGY, hosts, count, {})
+
+
+def test_as_many_jobs_may_be_asked_for_as_a_thousand_and_24() -> None:
+    with pytest.raises(InputError, match="4 hosts are no 1024 jobs"):
+        cases_of("all-gather", TOPOLOGY, None, 1024, {})
+    with pytest.raises(InputError, match=r"^jobs: (?!4 hosts)"):
+        cases_of("all-gather", TOPOLOGY, None, 1025, {})
 
 
 # -- over seeds --------------------------------------------------------------------------------------------------------

@@ -139,6 +139,7 @@ def test_the_number_of_flows_at_which_pmax_is_reached_is_between_one_and_those_t
 
     def solved(scenario: fc.Scenario) -> SimpleNamespace:
         (flow,) = scenario.flows
+        assert float(flow.multiplicity) > 1  # fewer than one do not load the link
         return SimpleNamespace(links=[{"marking_probability": 0.01 * (float(flow.multiplicity) - 1)}])
 
     monkeypatch.setattr(importlib.import_module("fluidcc.theory.control.equilibrium"), "equilibrium", solved)
