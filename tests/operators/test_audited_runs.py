@@ -173,7 +173,7 @@ def looked(
 
 
 def test_means_over_seeds_have_their_standard_errors(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 1 to 8 the mean is 4.5 and the variance 6: its standard error is that of 6 over 8."""
+    """The mean of 1 to 8 is 4.5 and their variance 6: its standard error is that of 6 over 8."""
     found = looked(monkeypatch, above_xoff=0.25)
     assert (found["engine"], found["seeds"], found["window_s"]) == ("hybrid", 8, [0.05, 0.1])
     assert (found["utilisation"], found["utilisation_se"]) == pytest.approx((0.45, 0.75**0.5 / 10))

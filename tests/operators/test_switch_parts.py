@@ -232,7 +232,7 @@ def test_nvues_priorities_end_at_seven() -> None:
 
 
 def test_a_profile_of_nvue_without_ports_is_of_the_one_that_stands_for_all() -> None:
-    """Where ports are listed that name no profile, they have the global one alone."""
+    """Ports that are listed without a profile have the global one alone."""
     line = "nv set qos congestion-control P traffic-class 3 {} {}\n"
     profile = line.format("min-threshold", "1") + line.format("max-threshold", "2")
     alone = nvue.read(profile)

@@ -173,7 +173,7 @@ def test_waits_are_apart_from_the_fabric() -> None:
     ("job", "count"), [(Job("all-to-all", ranks=4), 12), (Job("all-reduce", ranks=4, chunks=2), 8)]
 )
 def test_transfers_of_two_hosts_and_a_channel_are_a_connection(job: Job, count: int) -> None:
-    """Of each to each other, or of each to the next on two rings; rank 0 is on host 3."""
+    """Transfers from each to each other, or to the next on two rings; rank 0 is on host 3."""
     work = work_of([job], [[3, 1, 2, 0]])
     laid = laid_out(work.graph, TOPOLOGY, work.hosts, 1, {"scheme": "none"})
     graph, flows = laid.graph, laid.connections.flows
@@ -253,7 +253,7 @@ def test_the_fluid_is_told_whom_a_transfer_waits_for_and_until_when(monkeypatch:
     [(None, None, [4]), (None, 1, [4]), (None, 2, [2, 2]), (2, None, [2]), (4, 2, [2, 2]), (3, 1, [3])],
 )
 def test_hosts_are_shared_out_among_jobs(hosts: int | None, count: int | None, ranks: list[int]) -> None:
-    """Of four hosts; each kind has jobs of its own."""
+    """Four hosts; each kind has jobs of its own."""
     found = cases_of("all-gather,broadcast", TOPOLOGY, hosts, count, {})
     assert [case.name for case in found] == ["all-gather", "broadcast"]
     for case in found:

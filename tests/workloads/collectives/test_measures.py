@@ -118,7 +118,7 @@ def test_copies_and_transfers_have_their_times() -> None:
 
 
 def test_copies_inside_servers_are_no_transfers() -> None:
-    """Of the 12 parts of four ranks 4 stay in their server; a part that crosses takes 1 s, and a copy 1 ms."""
+    """Four of the 12 parts of four ranks stay in their server; one that crosses takes 1 s, and a copy 1 ms."""
     job = Job("all-to-all", "4MB", ranks=4, server=2, server_rate="1GB/s")
     work = work_of([job], [[0, 1, 2, 3]])
     laid = laid_out(work.graph, TOPOLOGY, work.hosts, 1, {"scheme": "none"})
