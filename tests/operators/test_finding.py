@@ -56,7 +56,7 @@ def test_a_patch_changes_what_differs_and_its_undo_goes_backwards() -> None:
 
 
 def test_a_new_entry_keeps_the_fields_that_it_has() -> None:
-    """Both replace an older file, and again one that was made just before."""
+    """Its old fields and the new ones replace it; so does one that was made just before."""
     patcher = Patcher({"T": {"k": {"a": "1"}}})
     patcher.new("T", "k", {"b": "2"})
     patcher.new("T", "m", {"a": "1"})
