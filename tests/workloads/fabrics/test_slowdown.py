@@ -121,7 +121,7 @@ def test_ends_of_bins_by_hand(sizes: list[float], count: int, ends: list[float])
 
 
 def test_a_size_at_an_end_belongs_to_the_bin_below_and_the_first_to_the_first() -> None:
-    """Of 9 to 31 bytes the first and the last are in neither bin."""
+    """Flows of 9 to 31 bytes: the first and the last are in neither bin."""
     sizes = np.array([9.0, 10.0, 20.0, 21.0, 30.0, 31.0])
     found = fc.Slowdown(xr.Dataset({"size": ("flow", sizes), "slowdown": ("flow", sizes)})).bins(["10B", "20B", "30B"])
     assert found["flows"].values.tolist() == [2, 2]
