@@ -333,7 +333,8 @@ def refuse_bare_time(value: Any, name: str) -> None:
         return
     for each in value.ravel().tolist() if hasattr(value, "__array_interface__") else [value]:
         if isinstance(each, numbers.Real) and not isinstance(each, (bool, Rate, Seconds)):
-            _refuse_long_plain(float(each), name)
+            with contextlib.suppress(OverflowError):  # an integer that no float holds is refused as it is read
+                _refuse_long_plain(float(each), name)
 
 
 def _refuse_bare(value: Any, dimension: str, name: str) -> None:

@@ -365,6 +365,12 @@ def test_long_plain_times_are_refused(value: Any) -> None:
             refused()
 
 
+def test_an_integer_that_no_float_holds_is_refused_as_it_is_read() -> None:
+    units.refuse_bare_time(10**400, "timer")
+    with pytest.raises(InputError, match="timer: the number is too large"):
+        quantity(10**400, TIME, "timer")
+
+
 def test_long_times_that_had_a_unit_can_be_given_again() -> None:
     once = quantity("55s", TIME)
     assert (quantity(once, TIME), quantity(jnp.asarray(55.0), TIME), quantity(units.Seconds(55), TIME)) == (55.0,) * 3

@@ -22,7 +22,7 @@ def test_every_case_has_every_way_and_further_sizes_the_plain_one() -> None:
     assert small == [{"flows": n, **plain} for n in (2, 8)]
     assert {case["burst"] for case in found} == {1, 4}
     many = [case for case in packet_cases([{"flows": 9}], [1024.0, 4096.0]) if case["packet_size"] == 1024.0]
-    assert many == [{"flows": 9, **plain, "begin": "share"}]  # their long start is harder on large packets
+    assert many == [{"flows": 9, **plain, "begin": "share"}]  # their long start is run with the largest
 
 
 def test_what_is_given_is_left_as_it_is() -> None:
