@@ -45,6 +45,19 @@ COMMON = {
 
 
 @dataclasses.dataclass(frozen=True)
+class Law:
+    """A law; see `fluidcc.contract.protocol.LawSide`."""
+
+    State: type[Any]
+    start: Callable[..., Any]
+    on_step: Callable[..., Any]
+    rate: Callable[..., Any]
+    window: Callable[..., Any]
+    NEEDS: frozenset[str] = frozenset()
+    ONLY: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
 class Fluid:
     """A fluid side; see `fluidcc.contract.protocol.FluidSide`. What is None it does not have."""
 
@@ -189,6 +202,12 @@ class Scheme:
         return found
 
     @cached_property
+    def law(self) -> Law | None:
+        """Law of the scheme, or None."""
+        module = self.module("law")
+        return None if module is None else self._made(Law, module, "law")
+
+    @cached_property
     def packet(self) -> Packet | None:
         """Packet side of the scheme, or None."""
         module = self.module("packet")
@@ -263,7 +282,7 @@ class Scheme:
         if problem:
             raise self._refused(side, problem)
         for name, others in _TOGETHER.items():
-            missing = [other for other in others if name in given and other not in given]
+            missing = [other for other in others if name in given and other in names and other not in given]
             if missing:
                 raise self._lacks(side, missing[0], f", which goes with {name}")
         for constant in ("ONLY", "PACED_BY"):

@@ -263,13 +263,43 @@ class HybridSide(Protocol[P_contra]):
 # -- the flow-level side: schemes/NAME/flow_level.py -------------------------------------------------------------
 
 
+class LawSide(Protocol[P_contra]):
+    """A window scheme's law, written once for the fluid and the flow level: pure functions over a vocabulary ``xp``.
+
+    The module has ``import numpy as xp``; `fluidcc.contract.law` says what else ``xp`` is. ``parameters`` are bound,
+    ``state`` is a ``State``, ``progress`` a `fluidcc.contract.signals.Progress`, ``observed`` the probability that a
+    packet acknowledged in the step carries a mark. ``NEEDS`` is that of a flow-level side, ``ONLY`` of a fluid side.
+    """
+
+    @property
+    def State(self) -> type[Any]:
+        """NamedTuple of floats."""
+        ...
+
+    def start(self, parameters: P_contra, initial_rate: Any, /) -> Any:
+        """Return the state before the first ACK."""
+        ...
+
+    def on_step(self, parameters: P_contra, state: Any, progress: Any, observed: Any, /) -> Any:
+        """Return the state after the ACKs of a step."""
+        ...
+
+    def rate(self, state: Any, /) -> Any:
+        """Pacing rate [bytes/s]."""
+        ...
+
+    def window(self, parameters: P_contra, state: Any, /) -> Any:
+        """Limit of the bytes in flight, as windows count them."""
+        ...
+
+
 class FlowLevelSide(Protocol[P_contra]):
     """A sender of the flow-level engine, which observes once in each step all ACKs that came in it.
 
-    A scheme without one runs there on its hybrid side, if it has one, or on its fluid side, which takes longer. The
-    rule, decorated with ``kernel`` of `fluidcc.engines.common.jit`, takes what it names of ``flow`` (a record of
-    `fluidcc.engines.flow_level.memory`), ``state`` (its row of ``STATE``), ``f`` (the slot's number), ``now`` and
-    ``dt`` [s]:
+    A scheme with a law needs none. Without either it runs there on its hybrid side, if it has one, or on its fluid
+    side, which takes longer. The rule, decorated with ``kernel`` of `fluidcc.engines.common.jit`, takes what it names
+    of ``flow`` (a record of `fluidcc.engines.flow_level.memory`), ``state`` (its row of ``STATE``), ``f`` (the slot's
+    number), ``now`` and ``dt`` [s]:
 
     - ``on_step``: a step has ended; it sets ``flow.rate`` [bytes/s] and ``flow.window`` [bytes].
 

@@ -13,9 +13,10 @@ In ``ONLY`` it gives the one value of each switch that it models, where the pack
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from jax import Array
+if TYPE_CHECKING:
+    from jax import Array
 
 
 class Telemetry(NamedTuple):

@@ -10,17 +10,18 @@ from typing import Any, NamedTuple
 
 from fluidcc.engines.common import jit
 from fluidcc.engines.common.chains import Chain, field, known, made
+from fluidcc.engines.flow_level.laws import side_of
 from fluidcc.engines.flow_level.memory import records
 
 _CHAINS = {
-    "on_step": Chain("kernel", "sim, f, dt", "", "A step has ended."),
+    "on_step": Chain("inlined", "sim, f, dt", "", "A step has ended."),
     "begin": Chain("kernel", "sim, f", "", "A flow starts."),
     "on_cnp": Chain("kernel", "sim, f", "", "A CNP reaches its sender."),
     "on_timer": Chain("kernel", "sim, f", "", "A flow's timer runs out."),
     "on_bytes": Chain("kernel", "sim, f", "", "A flow has sent the bytes that it counts."),
 }
 _GIVEN = {"now": "sim.core[0]"}
-SIDES, REFUSED = known(lambda scheme: scheme.flow_level or scheme.hybrid)
+SIDES, REFUSED = known(lambda scheme: side_of(scheme) or scheme.flow_level or scheme.hybrid)
 NUMBER = {name: number for number, name in enumerate(SIDES)}
 
 

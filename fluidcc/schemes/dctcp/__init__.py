@@ -15,11 +15,11 @@ if TYPE_CHECKING:  # the contract, held by pyright; at run time sides are import
     from jax import Array
 
     from fluidcc.contract import protocol
-    from fluidcc.schemes.dctcp import crosscheck, equilibrium, flow_level, fluid, packet
+    from fluidcc.schemes.dctcp import crosscheck, equilibrium, fluid, law, packet
 
     _parameters: type[protocol.Parameters] = DCTCP
     _fluid: protocol.Windowed[DCTCP, fluid.State, Array] = fluid
     _packet: protocol.PacketSide[DCTCP] = packet
-    _flow_level: protocol.FlowLevelSide[DCTCP] = flow_level
+    _law: protocol.LawSide[DCTCP] = law
     _equilibrium: protocol.EquilibriumSide[DCTCP] = equilibrium
     _crosscheck: protocol.CrosscheckSide = crosscheck

@@ -15,11 +15,11 @@ if TYPE_CHECKING:  # the contract, held by pyright; at run time sides are import
     from jax import Array
 
     from fluidcc.contract import protocol
-    from fluidcc.schemes.nscc import crosscheck, equilibrium, flow_level, fluid, packet
+    from fluidcc.schemes.nscc import crosscheck, equilibrium, fluid, law, packet
 
     _parameters: type[protocol.Parameters] = NSCC
     _fluid: protocol.Windowed[NSCC, fluid.State, Array] = fluid
     _packet: protocol.PacketSide[NSCC] = packet
-    _flow_level: protocol.FlowLevelSide[NSCC] = flow_level
+    _law: protocol.LawSide[NSCC] = law
     _equilibrium: protocol.EquilibriumSide[NSCC] = equilibrium
     _crosscheck: protocol.CrosscheckSide = crosscheck

@@ -1,0 +1,35 @@
+"""One rule in several worlds: a law is written once, as pure functions over the vocabulary ``xp``.
+
+``xp`` is NumPy where the law is written, for tests by hand; `jax.numpy` in the fluid engine; scalar functions in
+compiled engines (`fluidcc.engines.common.scalars`). ``xp.where`` evaluates both branches, so both must be finite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dis import get_instructions
+from types import FunctionType, ModuleType
+from typing import Any
+
+
+def in_world(rule: Any, xp: ModuleType, made: Callable[[Any], Any] = lambda function: function) -> Any:
+    """Return the same rule over another vocabulary, with the functions of its scheme that it calls.
+
+    Parameters
+    ----------
+    rule : function
+        In whose module ``xp`` is the vocabulary.
+    xp : module
+        The other.
+    made : callable
+        What is made of each function, as a decorator.
+    """
+    space = {**rule.__globals__, "xp": xp}
+    package = rule.__module__.rpartition(".")[0]
+    for name in {each.argval for each in get_instructions(rule.__code__) if each.opname == "LOAD_GLOBAL"}:
+        called = space.get(name)
+        if isinstance(called, FunctionType) and called.__module__.startswith(f"{package}."):
+            space[name] = in_world(called, xp, made)
+    other = FunctionType(rule.__code__, space, rule.__name__, rule.__defaults__, rule.__closure__)
+    other.__module__, other.__qualname__, other.__doc__ = rule.__module__, rule.__qualname__, rule.__doc__
+    return made(other)
