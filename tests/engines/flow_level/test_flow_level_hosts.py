@@ -273,6 +273,24 @@ def test_a_queue_is_marked_by_its_ramp(queue: float, chance: float) -> None:
     assert plain(feedback.marked)(network(marking=[[10.0, 30.0, 0.5]] * 6), 2, queue) == exactly(chance)
 
 
+@pytest.mark.parametrize(("queue", "chance"), [(10.0, 0.0), (10.5, 1.0), (9.5, 0.0)])
+def test_a_step_marks_all_that_is_above_it(queue: float, chance: float) -> None:
+    assert plain(feedback.marked)(network(marking=[[10.0, 10.0, 0.5]] * 6), 2, queue) == chance
+
+
+def test_before_the_first_step_there_was_nothing_else_than_in_it() -> None:
+    """The rate that a flow sends at to begin with, whatever the lag."""
+    m, columns = history(), np.zeros((feedback.FIXED + 5, 1))
+    m.slots.sent_at[0] = 50.0 + np.arange(RECORDS)
+    names = {"look": lambda *given: None, "ack_lag": lambda *given: 100.0}
+    known = flow(sent=0.0, acked=0.0, newly=0.0, rtt=0.0, marking=0.0)
+    replaced(feedback.signals, **names)(m, [known], NEEDS, DT, 0.0, columns)
+    assert columns[1, 0] == 50.0
+    m.now[STEP] = 40  # and later the oldest that is kept of the whole path's
+    replaced(feedback.signals, **names)(m, [known], NEEDS, DT, 0.0, columns)
+    assert columns[1, 0] == 50.0 + (39 - (RECORDS - 1 - 2) - 2) % RECORDS
+
+
 def test_signals_are_columns_of_all_slots() -> None:
     """Paths are at full length: the last port's numbers are repeated beyond it, and are not its own."""
     m = history()

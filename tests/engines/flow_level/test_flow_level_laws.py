@@ -220,13 +220,14 @@ def test_flows_begin_with_the_fluid_s_first_window(scheme: Any, side: Any, fluid
 
 def test_hpcc_s_least_window_is_a_packet_or_its_least_rate() -> None:
     """In the paper a packet, or the first window if that is less; the simulator's is a rate's."""
-    cases: list[tuple[dict[str, Any], float]] = [({}, COUNTED), ({"variant": "hpcc-sim", "min_rate": "80Mbps"}, 0.0)]
-    for options, least in cases:
-        p = bound(fc.HPCC(**options))
+
+    def begun(p: Any) -> Any:
         flow, me = SimpleNamespace(initial_rate=LINE, line_rate=LINE, counted=COUNTED), record(hpcc)
         without_numba.plain(hpcc.init_state)(p, flow, me)
-        assert me.least == pytest.approx(least or 1e7 * float(p.base_rtt))
-        assert me.most == p.initial_window
-    small = dataclasses.replace(bound(fc.HPCC()), initial_window=600.0)
-    without_numba.plain(hpcc.init_state)(small, flow, me)
-    assert me.least == 600.0
+        return me
+
+    paper, simulator = bound(fc.HPCC()), bound(fc.HPCC(variant="hpcc-sim", min_rate="80Mbps"))
+    assert begun(paper).least == COUNTED
+    assert begun(paper).most == paper.initial_window
+    assert begun(simulator).least == pytest.approx(1e7 * float(simulator.base_rtt))
+    assert begun(dataclasses.replace(paper, initial_window=600.0)).least == 600.0

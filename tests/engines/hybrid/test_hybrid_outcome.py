@@ -136,6 +136,10 @@ def test_a_summary_s_numbers() -> None:
     late = run.summary_of(scenario, prepared, sim, {"seed": 7, "compile_s": 0, "wall_s": 0})
     assert late["fct_s"] == [None]
     assert late["began_s"] == [0.0, None]  # not all of the class have begun
+    sim.flows["start"][1:] = sim.flows["ahead"][1:] = 0.0
+    sim.flows["start"][1:] = UNTIL
+    last = run.summary_of(scenario, prepared, sim, {"seed": 7, "compile_s": 0, "wall_s": 0})
+    assert last["began_s"] == [0.0, UNTIL]  # at the horizon itself
     prepared, sim = filled(given())
     bare = run.summary_of(given(), prepared, sim, {"seed": 7, "compile_s": 0, "wall_s": 0})
     assert (bare["above_xoff"], bare["above_buffer"]) == (None, None)

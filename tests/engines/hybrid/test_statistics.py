@@ -22,7 +22,8 @@ XOFF, ROOM = 100e3, 250e3
 
 def accounted(lines: Any, arriving: float = 50.0) -> Any:
     link = SimpleNamespace(
-        area=0.0, area2=0.0, least_in_window=np.inf, most_in_window=0.0, bin=int(lines[0][0] // 128), mass=np.zeros(BINS), lowest=0.0,
+        area=0.0, area2=0.0, least_in_window=np.inf, most_in_window=0.0, mass=np.zeros(BINS), lowest=0.0,
+        bin=int(lines[0][0] // 128),
         density=np.zeros(BINS + 1), idle=np.zeros(LOADS + 2), arriving=arriving, rate=100.0, xoff=XOFF, room=ROOM,
         above_xoff=0.0, above_room=0.0,
     )  # fmt: skip
