@@ -48,7 +48,7 @@ def steps(slots: int = 3, used: int = 1, **values: Any) -> Any:
     )
 
 
-def waits(of: list[list[tuple[int, int]]], awaits: list[int]) -> tuple[Any, Any, Any, Any]:
+def waits(of: list[Any], awaits: list[int]) -> tuple[Any, Any, Any, Any]:
     """Followers of each transfer, and what of it each waits for, as `Waits` has them."""
     at = np.cumsum([0, *map(len, of)])
     pairs = [pair for each in of for pair in each]
