@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.engines.flow_level import calendar, chains, dynamics, ideal, load, memory, run, senders
+from fluidcc.engines.flow_level import calendar, chains, dynamics, fluid_side, ideal, load, memory, run, senders
 from fluidcc.engines.flow_level.calendar import ALL, ANSWER, DEPARTURE, ENDS, RECEIPT
 from fluidcc.engines.flow_level.layout import alone_of, layout_of
 from fluidcc.engines.flow_level.memory import HELD, LEFT, SENDING, STEP, USED
@@ -20,8 +20,11 @@ from fluidcc.errors import InputError
 from fluidcc.scenario.model import resolve
 from fluidcc.units import Rate
 from tests.engines.flow_level.network_by_hand import Calls, steps, waits
+from tests.engines.fluid.in_numpy import numpy_only
 from tests.engines.hybrid.by_hand import replaced
 from tests.engines.packet.plain import plain
+
+__all__ = ["numpy_only"]
 
 # -- calendar ----------------------------------------------------------------------------------------------------------
 
@@ -407,6 +410,19 @@ def test_steps_are_taken_until_nothing_is_under_way() -> None:
     assert taken(3, [running, full], [1] * 3, [False] * 3) == (1, 1)
     assert taken(3, [running] * 3, [1, 0, 0], [False] * 3) == (2, 2)
     assert taken(3, [running] * 3, [0, 0, 0], [True, False, True]) == (2, 2)
+
+
+def test_senders_on_a_fluid_side_have_rows_for_the_ports_of_the_longest_path(numpy_only: None) -> None:
+    """Twelve numbers of a flow, and five of each port; as many slots again as they grow."""
+    scenario = one_link(1e9, 4e9)
+    law = fluid_side.Fluid(scenario, np.array([0, 1]), 4, 3)
+    assert law.columns.shape == (12 + 5 * 3, 4)
+    assert (len(law.flows), law.pause, law.payload, law.hops) == (4, 0.0, 1062.0, 3)
+    law.grow()
+    assert law.columns.shape == (12 + 5 * 3, 8)
+    assert len(law.flows) == 8
+    payload = fluid_side.Fluid(one_link(1e9, 4e9, window_unit="payload"), np.array([0]), 1, 1)
+    assert payload.payload == 1000.0
 
 
 # -- who waits ---------------------------------------------------------------------------------------------------------
