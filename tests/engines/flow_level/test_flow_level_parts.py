@@ -425,6 +425,39 @@ def test_senders_on_a_fluid_side_have_rows_for_the_ports_of_the_longest_path(num
     assert payload.payload == 1000.0
 
 
+@pytest.mark.parametrize(
+    ("status", "used", "answering", "taken", "told"),
+    [
+        ([0, 0, 0], [1, 1, 1], False, 3, 3),
+        ([0, memory.FULL, 0], [1, 1, 1], False, 1, 1),
+        ([0, 0, 0], [1, 0, 0], False, 2, 2),  # the step after which nothing is under way is one too
+        ([0, 0, 0], [1, 0, 0], True, 3, 3),
+    ],
+)
+def test_a_fluid_side_takes_steps_until_nothing_is_under_way(
+    status: list[int], used: list[int], answering: bool, taken: int, told: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each tells senders their pace and window."""
+    m, at = steps(2, 2), iter(range(9))
+
+    def one_step(m: Any, dt: float, count: int, given: Any) -> None:
+        assert (dt, count, given) == (0.5, 1, "given")
+        k = next(at)
+        m.now[memory.STATUS], m.now[USED] = status[k], used[k]
+
+    law: Any = object.__new__(fluid_side.Fluid)
+    seen, law.pause, law.columns, law.flows, law.needs = Calls(), 0.25, np.zeros((3, 2)), "flows", "needs"
+    law.state, law.on_device, law.arguments = 0, "table", ("dt", "payload")
+    law.call = lambda table, state, columns, *more: (state + 1, np.array([[1.0, 2.0], [3.0, 4.0]]) * (state + 1))
+    for name, value in {"one_step": one_step, "signals": seen, "answering": lambda m: answering, "jnp": np}.items():
+        monkeypatch.setattr(fluid_side, name, value)
+    assert law.go(m, 0.5, 3, "given") == taken
+    assert law.state == len(seen.made) == told
+    assert m.slots.pace.tolist() == [told, 2 * told]
+    assert m.slots.window.tolist() == [3 * told, 4 * told]
+    assert all(each[:5] == (m, "flows", "needs", 0.5, 0.25) for each in seen.made)
+
+
 # -- who waits ---------------------------------------------------------------------------------------------------------
 
 
