@@ -141,6 +141,45 @@ def test_a_step_is_a_quarter_of_the_fastest_time_scale(
     assert plan._default_step(given, shortest) == step
 
 
+# -- networks ----------------------------------------------------------------------------------------------------------
+
+
+def made(*flows: dict[str, Any], **network: Any) -> Any:
+    """Flows over one link, each with what it has besides."""
+    link = fc.Link("10Gbps", "1us", source="s", target="t", marking=fc.RED("10KB", "40KB", 0.5))
+    known = {"path": (0,), "line_rate": "10Gbps", "scheme": fc.DCQCN()}
+    return network_of(resolve(fc.Scenario((link,), tuple(fc.Flow(**{**known, **each}) for each in flows), **network)))
+
+
+@pytest.mark.parametrize(
+    ("flows", "starts"),
+    [
+        ([{}, {}], False),
+        ([{}, {"start": "1us"}], True),
+        ([{"size": "1MB"}, {"after": (0,)}], True),  # also if it begins at the end itself
+        ([{"size": "1MB"}, {}], False),
+    ],
+)
+def test_flows_that_begin_later_are_known(flows: list[dict[str, Any]], starts: bool) -> None:
+    assert made(*flows).starts is starts
+
+
+@pytest.mark.parametrize(
+    ("flows", "one", "late"),
+    [
+        ([{}, {}], True, False),  # a fixed feedback delay is the lag of all
+        ([{}, {"scheme": fc.DCQCN(feedback_delay="70us")}], False, False),
+        ([{"scheme": fc.DCQCN(feedback_delay=None)}], False, True),
+    ],
+)
+def test_one_lag_serves_all_that_is_seen_alike(flows: list[dict[str, Any]], one: bool, late: bool) -> None:
+    found = made(*flows)
+    assert (found.own_lag is None) is one
+    assert (found.arrival_lag is not None) is late
+    assert found.flows[0] == (0, (0,))
+    assert len(found.paths) == (1 if one or late else 2)
+
+
 INCAST = network_of(resolve(fc.incast(2, scheme=fc.DCQCN())))
 
 

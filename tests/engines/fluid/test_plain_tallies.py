@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fluidcc.dde.adaptive import PASSED
 from fluidcc.engines.fluid import adaptive_run
 from tests.engines.fluid.in_numpy import Lax
 from tests.engines.fluid.test_plain_plans import PLAN
@@ -42,6 +43,7 @@ def test_extremes_of_a_cubic_are_at_its_ends_or_where_it_is_flat(ends: tuple[flo
 
 
 NUMBERS = adaptive_run.Numbers(1e-4, 0.5, 7, 2.0, 4.0, 5.0)
+SLACK = PASSED * NUMBERS.end  # rounding of a time
 
 
 def observed(monkeypatch: pytest.MonkeyPatch, time: float, width: float, took: bool) -> tuple[Any, Any]:
@@ -67,6 +69,10 @@ def observed(monkeypatch: pytest.MonkeyPatch, time: float, width: float, took: b
     [
         (2.0, 0.5, True, True),
         (3.5, 0.5, True, True),  # up to the window's end
+        (2.0 - SLACK, 0.5, True, True),  # to rounding, just as far as it goes
+        (2.0 - 2 * SLACK, 0.5, True, False),
+        (3.5 + SLACK, 0.5, True, True),
+        (3.5 + 2 * SLACK, 0.5, True, False),
         (1.9, 0.1, True, False),
         (4.0, 0.5, True, False),
         (2.0, 0.5, False, False),
@@ -98,6 +104,8 @@ def test_a_step_in_the_window_is_counted_by_its_cubic(
     [
         (1.0, 0.5, True, 77.0, 77.0),
         (1.5, 0.5, True, 77.0, 77.0),  # as the window opens
+        (1.5 + SLACK, 0.5, True, 77.0, 77.0),
+        (1.5 + 2 * SLACK, 0.5, True, 8.0, 77.0),
         (2.0, 0.5, True, 8.0, 77.0),
         (3.5, 0.5, True, 8.0, 77.0),
         (4.0, 0.5, True, 8.0, 9.0),
@@ -163,6 +171,30 @@ def test_the_last_sample_is_at_the_horizon_itself(monkeypatch: pytest.MonkeyPatc
     count, found = adaptive_run._sample(None, numbers, now, step, SimpleNamespace(y=None, z=z), True)  # pyright: ignore[reportArgumentType]
     assert int(count[0]) == 11
     assert np.ravel(found["theta"])[[9, 10, 11]].tolist() == [0.0, 1.0, -1.0]
+
+
+@pytest.mark.parametrize(
+    ("end", "when", "due"),
+    [
+        (9.0, 1.0 - PASSED, False),  # what is at the step's end, to rounding, is the next step's
+        (9.0, 1.0 - 2 * PASSED, True),
+        (1.0, 1.0 + PASSED, True),  # or the last one's
+        (1.0, 1.0 + 2 * PASSED, False),
+        (1.0 / (1.0 - PASSED), 1.0, True),
+        (1.0 / (1.0 - 3 * PASSED), 1.0, False),
+    ],
+)
+def test_a_sample_at_a_step_s_end_is_the_next_one_s_if_there_is_one(
+    end: float, when: float, due: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adaptive_run, "within", lambda system, step, new, theta: theta)
+    monkeypatch.setattr(adaptive_run, "_shown", lambda system, clock, y, z, full: {"theta": y[None]})
+    z = SimpleNamespace(idle=np.zeros((1, 1)), _replace=lambda **values: None)
+    step = SimpleNamespace(took=np.array([True]), time=np.array([0.5]), width=np.array([0.5]), z=z)
+    now = SimpleNamespace(sampled=np.array([1]), samples={"theta": np.full((3, 1, 1), -1.0)})
+    numbers = NUMBERS._replace(spacing=when, end=end)
+    count, _ = adaptive_run._sample(None, numbers, now, step, SimpleNamespace(y=None, z=z), True)  # pyright: ignore[reportArgumentType]
+    assert int(count[0]) == 1 + due
 
 
 def test_numbers_of_a_plan_are_its_times() -> None:
