@@ -313,3 +313,17 @@ def test_completion_takes_waits_of_the_path_and_the_answer_s_way() -> None:
     found = run._completion_times(scenario, outcome, [0.5, 0.0, 8.0])  # pyright: ignore[reportArgumentType]
     ways = [answer_delay(scenario, flow) for flow in scenario.flows]
     assert found == pytest.approx([10 + 3 - 0.5 + ways[0], 30 + 4 - 8 + ways[2]], rel=1e-12)
+
+
+def test_bytes_sent_are_what_the_link_could_have_less_what_it_did_not() -> None:
+    """Each second of eight samples, 1.5 s apart; at the link's 1.25 GB/s less what was idle."""
+    scenario = resolve(fc.incast(1, rate="10Gbps", scheme=fc.NoControl()))
+    idle, queue = np.arange(8.0)[:, None, None] * 1e8, np.arange(8.0)[:, None, None]
+    signals = {name: np.zeros((8, 1, 1)) for name in ("rate", "pacing_rate")}
+    outcome: Any = SimpleNamespace(queue=queue, trace={"idle": idle, **signals})
+    thin = dataclasses.replace(PLAN, thin=2)
+    found = run._dataset(scenario, network_of(scenario), thin, outcome, {"scheme": "none", "flows": 1})
+    times = np.arange(0, 8, 2) * 1.5
+    np.testing.assert_allclose(found["time"], times)
+    np.testing.assert_allclose(found["sent"].values[:, 0], times * 1.25e9 - np.arange(0, 8, 2) * 1e8)
+    np.testing.assert_allclose(found["queue"].values[:, 0], np.arange(0, 8, 2))

@@ -11,7 +11,7 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.dde.stepping import Clock
-from fluidcc.engines.fluid import completion
+from fluidcc.engines.fluid import classes, completion
 from fluidcc.engines.fluid.completion import sent_by
 from fluidcc.engines.fluid.dependencies import answer_delay, order_of, receipt_delay
 from fluidcc.engines.fluid.state import Lagged, Memory, State
@@ -255,3 +255,18 @@ def test_a_last_byte_leaves_as_all_before_it_has_been_served(
     found: Any = completion.waits_served(None, ((0, 0, 0),), SimpleNamespace(dt=1.0), z, None, None)  # pyright: ignore[reportArgumentType]
     np.testing.assert_allclose(np.ravel(found["drain"]), [then], atol=1e-12)
     np.testing.assert_allclose(np.ravel(found["ahead"]), [ahead_then], atol=1e-12)
+
+
+def test_arrivals_of_classes_are_found_by_bytes_that_came_and_had_gone(monkeypatch: Any) -> None:
+    """Behind row 10 there are what has gone of three queues, and then what has come to them."""
+    read: list[Any] = []
+    history = SimpleNamespace(
+        read=lambda n, place, rows, linear: read.append((n, place, rows, linear)) or "target",
+        at=lambda n, record, rows: (record, rows),
+    )
+    monkeypatch.setattr(classes, "place", lambda *given: given)
+    monkeypatch.setattr(classes, "search", lambda ends, filling, *rest: (ends(-4), filling, *rest))
+    made = SimpleNamespace(_gone_row=10, _count=(3,), _filling=lambda *given: given)
+    found = classes.ClassNetwork._arrived(made, history, 7, 0.5, (0, 2), -3.0, "begin")  # pyright: ignore[reportArgumentType]
+    assert read == [(7, (2.0, 0.5, 1.0, False), (10, 12), True)]
+    assert found == ((-4, (13, 15)), (history, 7, (0, 2)), "target", -3.0, "begin")
