@@ -11,6 +11,7 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.dde.stepping import Clock
+from fluidcc.engines.fluid import classes, completion
 from fluidcc.engines.fluid.completion import sent_by
 from fluidcc.engines.fluid.dependencies import answer_delay, order_of, receipt_delay
 from fluidcc.engines.fluid.state import Lagged, Memory, State
@@ -217,3 +218,55 @@ def test_marks_go_on_with_their_bytes() -> None:
         for kind in range(3):
             assert abs(came[kind][1] - left[kind][0]) <= 10 * GIGABIT * DT  # what leaves in a step
     assert came[1][1] > 5 * GIGABIT * DT
+
+
+NAN, INF = np.nan, np.inf
+
+
+@pytest.mark.parametrize(
+    ("there", "since", "queued", "drain", "ahead", "then", "ahead_then"),
+    [
+        (True, 0.4, 30.0, NAN, INF, 0.3, -110.0),  # it comes behind 30 bytes, which go in the step in which it comes
+        (True, 0.4, 0.0, NAN, INF, 0.0, -140.0),
+        (True, 0.4, 140.0, NAN, INF, 1.4, 0.0),  # just as the step ends
+        (True, 0.4, 141.0, NAN, INF, NAN, 1.0),
+        (True, 1.4, 999.0, NAN, 50.0, 1.9, -50.0),  # what stood before it as the step began
+        (True, 1.4, 0.0, NAN, 50.0, 1.9, -50.0),  # though the queue is empty now
+        (True, 1.4, 999.0, NAN, 101.0, NAN, 1.0),
+        (True, 2.4, 999.0, 1.5, -50.0, 1.5, -150.0),
+        (False, -0.4, 30.0, NAN, INF, NAN, INF),
+    ],
+)
+def test_a_last_byte_leaves_as_all_before_it_has_been_served(
+    there: bool,
+    since: float,
+    queued: float,
+    drain: float,
+    ahead: float,
+    then: float,
+    ahead_then: float,
+    monkeypatch: Any,
+) -> None:
+    """A hundred bytes are served in a step of a second; it came ``since`` ago as the step begins, behind ``queued``."""
+    one = lambda value: np.array([[value]])  # noqa: E731
+    monkeypatch.setattr(completion, "found", lambda *given: (one(there), one(since), one(queued)))
+    monkeypatch.setattr(completion, "rows_of", lambda service, rows: one(100.0))
+    z = SimpleNamespace(drain=one(drain), ahead=one(ahead), _replace=lambda **values: values)
+    found: Any = completion.waits_served(None, ((0, 0, 0),), SimpleNamespace(dt=1.0), z, None, None)  # pyright: ignore[reportArgumentType]
+    np.testing.assert_allclose(np.ravel(found["drain"]), [then], atol=1e-12)
+    np.testing.assert_allclose(np.ravel(found["ahead"]), [ahead_then], atol=1e-12)
+
+
+def test_arrivals_of_classes_are_found_by_bytes_that_came_and_had_gone(monkeypatch: Any) -> None:
+    """Behind row 10 there are what has gone of three queues, and then what has come to them."""
+    read: list[Any] = []
+    history = SimpleNamespace(
+        read=lambda n, place, rows, linear: read.append((n, place, rows, linear)) or "target",
+        at=lambda n, record, rows: (record, rows),
+    )
+    monkeypatch.setattr(classes, "place", lambda *given: given)
+    monkeypatch.setattr(classes, "search", lambda ends, filling, *rest: (ends(-4), filling, *rest))
+    made = SimpleNamespace(_gone_row=10, _count=(3,), _filling=lambda *given: given)
+    found = classes.ClassNetwork._arrived(made, history, 7, 0.5, (0, 2), -3.0, "begin")  # pyright: ignore[reportArgumentType]
+    assert read == [(7, (2.0, 0.5, 1.0, False), (10, 12), True)]
+    assert found == ((-4, (13, 15)), (history, 7, (0, 2)), "target", -3.0, "begin")

@@ -14,7 +14,6 @@ from fluidcc.engines.hybrid.layout import (
     CROSSING,
     DEAF,
     EMPTY,
-    FIRST,
     GROW_CNPS,
     GROW_MARKS,
     GROW_OUTPUT,
@@ -36,51 +35,8 @@ from fluidcc.engines.hybrid.layout import (
 )
 from fluidcc.engines.hybrid.random_marks import antiderivative, hazard, uniform, wait_for
 from fluidcc.schemes.none import hybrid as scripted
+from tests.engines.hybrid.by_hand import GAP, LEAVES, PACKET, RATE, core_of, flow_of, hop_of, link_of, trees
 from tests.engines.packet.plain import plain
-
-RATE, PACKET = 100.0, 10.0  # bytes a second, and bytes
-LEAVES = 4
-GAP = 0.5  # of CNPs
-
-
-def link_of(**values: Any) -> Any:
-    """A link at 2 s with 50 bytes of queue that grows by 20 a second: what joins now leaves at 2.5 s."""
-    known = {
-        "number": 0, "at": 2.0, "rate": RATE, "arriving": 120.0, "queue": 50.0, "slope": 20.0, "on_departure": 0,
-        "zone": FIRST, "top": 2, "chance": 0.25, "per_packet": -math.log1p(-0.25), "hazard": 7.0, "draining": 0.5,
-        "tree": 0, "leaves": LEAVES, "first": 0, "hops": 2, "after": 0.25, "head": 0, "stored": 0, "left": 0,
-        "transit": 0, "transit_head": 0, "watch": NEVER, "queues": [0.0, 40.0, 80.0, math.inf],
-        "chances": [0.0, 0.0, 0.5, 1.0], "reading": 0, "onward": 0, "meeting": np.linspace(0, 0.1, queue.LOADS + 2),
-    }  # fmt: skip
-    return SimpleNamespace(**{**known, **values})
-
-
-def hop_of(**values: Any) -> Any:
-    known = {
-        "flow": 0, "link": 0, "place": 1, "last": 1, "packet": PACKET, "rate": 60.0, "at": 1.0, "came": 200.0,
-        "mark_rate": 40.0, "mark_at": 1.0, "mark_came": 203.0, "wait": LISTENING, "left": 5.0, "hazard": 6.0,
-        "draws": 3,
-    }  # fmt: skip
-    return SimpleNamespace(**{**known, **values})
-
-
-def flow_of(**values: Any) -> Any:
-    known = {
-        "state": 2, "total": 500.0, "beyond": 0.5, "answer": 0.75, "finish": NEVER, "followers": 0, "followers_end": 0,
-        "next_ended": -1, "deaf": 0.0, "cnp_next": 0.0, "cnp_interval": GAP, "nic_cnp_interval": 0.0, "head": 0,
-        "waiting": 0, "back": 1.0, "request": NEVER, "first_mark": 0, "marks": 0, "nic": 1,
-        "acked_open": -1.0, "acked_close": -1.0,
-    }  # fmt: skip
-    return SimpleNamespace(**{**known, **values})
-
-
-def core_of(**values: Any) -> Any:
-    return SimpleNamespace(**{"ended": 0, "seed": 5, "status": 0, "now": 2.0, "opens": 0.0, "closes": 9.0, **values})
-
-
-def trees() -> Any:
-    return np.full((3, 2 * LEAVES), NEVER)
-
 
 # -- queues --------------------------------------------------------------------------------------------------------
 

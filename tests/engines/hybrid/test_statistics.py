@@ -22,7 +22,8 @@ XOFF, ROOM = 100e3, 250e3
 
 def accounted(lines: Any, arriving: float = 50.0) -> Any:
     link = SimpleNamespace(
-        area=0.0, area2=0.0, least_in_window=np.inf, most_in_window=0.0, bin=0, mass=np.zeros(BINS), lowest=0.0,
+        area=0.0, area2=0.0, least_in_window=np.inf, most_in_window=0.0, mass=np.zeros(BINS), lowest=0.0,
+        bin=int(lines[0][0] // 128),
         density=np.zeros(BINS + 1), idle=np.zeros(LOADS + 2), arriving=arriving, rate=100.0, xoff=XOFF, room=ROOM,
         above_xoff=0.0, above_room=0.0,
     )  # fmt: skip
@@ -70,6 +71,14 @@ def test_moments_and_times_are_those_of_many_looks() -> None:
         assert times[found < level].sum() + 0.5 == pytest.approx(weights[lengths < level].sum(), abs=1e-3)
     lowest = weights[(lengths > 0) & (lengths < 128)]
     assert found[0] == pytest.approx((lowest * lengths[(lengths > 0) & (lengths < 128)]).sum() / lowest.sum(), rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("line", "area"), [((64.0, 640.0), 128**2 - 64**2), ((640.0, 0.0), 128**2), ((200.0, 640.0), 0)]
+)
+def test_the_first_bin_s_part_of_a_line_is_known_exactly(line: Any, area: float) -> None:
+    """Integral of the queue over the time for which it is shorter than 128 bytes; the line takes 2 s."""
+    assert accounted([(*line, 2.0)]).lowest == pytest.approx(2.0 * area / 2 / abs(line[1] - line[0]), rel=1e-12)
 
 
 @pytest.mark.parametrize(("arriving", "load"), [(0.0, 0.0), (50.0, 0.5), (33.3, 0.333), (100.0, 1.0), (130.0, 1.0)])
