@@ -212,7 +212,7 @@ def test_roots_next_to_0_are_left_out_by_how_many_stay_there() -> None:
 
 
 def test_kept_sums_are_counted_as_chains() -> None:
-    """Integrators in a row have as many roots at 0; a slow state is none, nor is a sum that one system does not keep."""
+    """Integrators in a row have as many roots at 0; a slow state has none, nor what one system does not keep."""
 
     def count(A0: Any, A: Any = None, tau: Any = ()) -> int:
         A0 = np.array(A0, float)
