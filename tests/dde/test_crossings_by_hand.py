@@ -15,6 +15,7 @@ from fluidcc.dde.hopf import Crossing, _between, _range, _unstable, _zero
 from fluidcc.errors import InputError
 
 EXACT = 1e-12
+SYSTEM: Any = DelaySystem  # also of lists
 
 
 def test_a_grid_has_decades_turns_and_places_about_each_pole() -> None:
@@ -77,6 +78,7 @@ def test_crossings_of_two_curves() -> None:
 def test_a_change_of_sign_is_found_or_its_end() -> None:
     """An end is taken only where rounding may hide the change there; else it is refused."""
     assert _zero(lambda v: v**2 - 2, 1.0, 2.0, 1e-9) == pytest.approx(np.sqrt(2), rel=1e-14)
+    assert _zero(lambda v: 1e20 * v - 2, 1e-20, 5e-20, 1e-9) == pytest.approx(2e-20, rel=1e-13, abs=0.0)
     assert _zero(lambda v: v + 1e-8, 0.0, 1.0, 1e-7) == 0.0
     assert _zero(lambda v: v - 2 - 1e-8, 1.0, 2.0, 1e-7) == 2.0
     assert _zero(lambda v: 3 - v, 1.0, 3.0, 1e-7) == 3.0
@@ -219,7 +221,7 @@ def test_kept_sums_are_counted_as_chains() -> None:
         if A0.ndim == 2:
             A0 = A0[None]
         A = np.zeros((0, *A0.shape[1:])) if A is None else np.array(A, float)
-        return zeros.structural(DelaySystem(A0, A[None], np.array([tau], float)))
+        return zeros.structural(SYSTEM(A0, A[None], np.array([tau], float)))
 
     assert count([[0.0]]) == 1
     assert count([[0.0, 1.0], [0.0, 0.0]]) == 2
@@ -233,7 +235,7 @@ def test_kept_sums_are_counted_as_chains() -> None:
     assert count([[-1.0]], [[[1.0]]], [1.0]) == 1
     # s - s_0 with x' = 2 x - 2 x(t - 1) has s^2 next, as 1 - 2 is not 0.
     assert count([[2.0]], [[[-2.0]]], [1.0]) == 1
-    assert zeros.structural(DelaySystem(np.zeros((0, 1, 1)), np.zeros((0, 0, 1, 1)), np.zeros((0, 0)))) == 0
+    assert zeros.structural(SYSTEM(np.zeros((0, 1, 1)), np.zeros((0, 0, 1, 1)), np.zeros((0, 0)))) == 0
 
 
 def test_sizes_do_not_depend_on_units_of_states() -> None:
@@ -242,5 +244,5 @@ def test_sizes_do_not_depend_on_units_of_states() -> None:
     ratio = np.array([[1.0, 2.0**20], [2.0**-20, 1.0]])
     wanted = np.sqrt(10) + np.sqrt(2)
     for scale, tau in ((1.0, 1.0), (ratio, 3.0)):
-        found = zeros.size(DelaySystem((A0 * scale)[None], (A * scale)[None], [[tau]]))
+        found = zeros.size(SYSTEM((A0 * scale)[None], (A * scale)[None], [[tau]]))
         assert found == pytest.approx([wanted], rel=EXACT)

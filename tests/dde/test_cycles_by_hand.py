@@ -247,26 +247,25 @@ def test_a_step_goes_on_as_the_last_one_went() -> None:
     assert made._next(_Point(swing(period=3.0), 1.0), _Point(swing(period=1.0), 1.1), 0.5) is None  # no period is 0
 
 
-def test_between_two_points_the_amplitude_is_a_root_near_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_between_two_points_the_amplitude_is_a_root_near_the_first() -> None:
     """From rest a quarter of the way in the parameter is half of it in size; else a quarter."""
-    made, begun = a_branch(), []
+    made, begun, times = a_branch(), [], {"size": 1.0, "period": 1.0}
 
     def solve(guess: Profile, value: float, along: Any) -> _Point:
         begun.append((guess, value, along))
-        return _Point(Profile(guess.mesh, guess.x * scale, guess.period * longer), value)
+        return _Point(Profile(guess.mesh, guess.x * times["size"], guess.period * times["period"]), value)
 
-    made._solved, scale, longer = solve, 1.0, 1.0
+    made._solved = solve
     new = _Point(swing(size=1.0, period=4.0), 5.0)
     for old, size in ((_Point(made._constant(), 1.0), 0.5), (_Point(swing(size=0.2, period=3.0), 1.0), 0.4)):
         assert made._between(old, new) is not None
         guess, value, along = begun[-1]
         assert (value, along, guess.period) == (2.0, None, pytest.approx(3.25))
         assert np.ptp(guess.x) == pytest.approx(2 * size, rel=0.02)
-    scale = 1.11  # 0.44 of 0.8 at the most: too far
-    longer = 1.0
+    times["size"] = 1.11  # 0.6 of 0.9 at the most: too far
     assert made._between(old, new) is None
-    scale = 1.0
     for longer, good in ((1.29, True), (1.31, False), (0.71, True), (0.69, False)):
+        times.update(size=1.0, period=longer)
         assert (made._between(old, new) is not None) is good
     count = len(begun)
     assert made._between(_Point(made._constant(), 2 - 1e-5), _Point(swing(), 3.0)) is None  # too small to be told
