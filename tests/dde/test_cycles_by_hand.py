@@ -85,7 +85,7 @@ def test_a_course_is_compared_with_as_many_periods_as_it_has() -> None:
 def test_a_run_shows_a_cycle_within_bounds_of_shape_and_period(monkeypatch: pytest.MonkeyPatch) -> None:
     found = _Found(swing(), 0.0)
     monkeypatch.setattr(cycle_module, "_resolved", lambda *_: found)
-    for away, shown in (((0.019, 0.9e-3), True), ((0.021, 0.0), False), ((0.0, 1.1e-3), False), ((1.0, 1.0), False)):
+    for away, shown in (((2e-2, 1e-3), True), ((0.021, 0.0), False), ((0.0, 1.1e-3), False), ((1.0, 1.0), False)):
         monkeypatch.setattr(cycle_module, "_away", lambda *_, away=away: away)
         assert _compared(EQUATION, found.profile, 3.0) == (found, shown)
 

@@ -188,6 +188,13 @@ def test_gain_margins_beyond_a_million_are_none() -> None:
     assert _nearest_to_one(np.empty(0)) == np.inf
 
 
+def test_a_root_at_0_is_not_stable() -> None:
+    """Of x' = -k x: with k = 0 it is on the axis."""
+    for k, stable in ((1.0, True), (0.0, False), (-1.0, False)):
+        loop = LOOP(SYSTEM([[0.0]], np.zeros((0, 1, 1)), []), [[k]], [0.0], [1.0])
+        assert loop._stable() is stable
+
+
 def test_starts_differ_in_sign_and_size() -> None:
     """All alike first; then 24 between a tenth and a hundred, each state with its own sign."""
     found = np.array(_starts(2))
