@@ -296,7 +296,7 @@ def test_a_branch_takes_longer_steps_where_it_is_straight(monkeypatch: pytest.Mo
 
 
 def test_the_first_cycle_is_tried_a_tenth_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If it is beyond the goal and none lies between; eight times at most."""
+    """Eight sizes at most, as long as it is beyond the goal and none lies between."""
     made, sizes = a_branch(1.0, 2.0), []
 
     def first(old: _Point, mode: np.ndarray) -> _Point:

@@ -1,4 +1,4 @@
-"""How an equilibrium is told: by the marking, checked on the fluid, or at the end of a run; what is run stands in."""
+"""Equilibria told by the marking, checked on the fluid, or read off the end of a run; what is run stands in."""
 
 from __future__ import annotations
 

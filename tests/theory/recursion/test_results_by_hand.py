@@ -205,7 +205,7 @@ def test_times_ascend_from_0_to_where_rates_are_no_floats() -> None:
 
 
 def test_default_times_end_a_fifth_after_the_change_of_sign() -> None:
-    """Or after ten r / beta where there is none, and at 700 r / beta at the latest."""
+    """Ten r / beta where there is none, and 700 r / beta at the latest."""
     for fast, slow in (("100Gbps", "50Gbps"), ("3Gbps", "2Gbps")):
         run = decrease_rates([fast, slow], rtt="30us", acks=30, mtu="1KB", beta=0.5)
         change = run.summary()["sign_change_s"]
