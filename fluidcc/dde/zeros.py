@@ -38,7 +38,8 @@ def structural(batch: DelaySystem) -> int:
     if not count or not _singular(batch.A0 + batch.A.sum(axis=-3)).any(axis=-1).all():  # where s = 0 is a root
         return 0
     some = batch[np.unique(np.linspace(0, count - 1, min(count, _SAMPLES)).astype(int))]
-    unit = np.maximum(size(some), 1e-300)[:, None, None]  # of s, so that 1 is neither large nor small next to the rest
+    sizes = size(some)[:, None, None]
+    unit = np.where(sizes > 0, sizes, 1.0)  # of s, so that 1 is neither large nor small next to the rest
     tau = some.tau[..., None, None]
     n = some.order
     terms = [-(some.A0 + some.A.sum(axis=-3)) / unit]  # of D by powers of s, over the unit

@@ -54,11 +54,12 @@ def test_axes_may_be_of_any_spacing_and_direction() -> None:
     assert len(curve) > 20
 
 
-def test_where_a_function_jumps_there_is_nothing_to_follow() -> None:
-    """Each edge that the jump crosses is a curve of its own, at the jump."""
-    curves = curves_of(lambda at: np.where(at[:, 0] < 3.4, -1.0, 1.0))
+@pytest.mark.parametrize(("below", "above"), [(-1.0, 1.0), (-1e4, 1e4), (-1e-4, 1e-4), (-1e-4, 3.0)])
+def test_where_a_function_jumps_there_is_nothing_to_follow(below: float, above: float) -> None:
+    """Each edge that the jump crosses is a curve of its own, at the jump, in any unit."""
+    curves = curves_of(lambda at: np.where(at[:, 0] < 3.4, below, above))
     assert [curve.shape for curve in curves] == [(1, 2)] * len(AXIS)
-    assert np.concatenate(curves)[:, 0] == pytest.approx(3.4, abs=1e-6)
+    assert np.concatenate(curves)[:, 0] == pytest.approx(3.4, abs=1e-6 if above == -below else 1e-3)
 
 
 def test_a_curve_ends_where_the_function_does() -> None:

@@ -69,7 +69,9 @@ def test_what_does_not_repeat_is_no_cycle(spoiled: str) -> None:
     else:
         x = wave()
     ups = _crossings(EQUATION, TIMES, x, 1e-5)
-    assert _repeating(TIMES, x, ups[-5:] if spoiled == "too short" else ups) is None
+    for unit in (1e-6, 1.0, 1e6):  # of time
+        assert _repeating(TIMES * unit, x, (ups[-5:] if spoiled == "too short" else ups) * unit) is None
+        assert _repeating(TIMES * unit, wave(), PERIOD * unit * np.array([1, 2, 3, 4, 5, 6.0005])) is not None
     assert _repeating(TIMES, wave(), PERIOD * np.arange(1, 7.0)) is not None  # five periods are enough
 
 

@@ -178,3 +178,39 @@ def test_flows_and_those_that_did_not_finish_are_counted_over_seeds() -> None:
     assert (one["flows"], one["unfinished"], one["unfinished_flows"], one["drops"]) == (3, 1, ["flow 2"], 1)
     assert [(row["to_bytes"], row["flows"], row["unfinished"]) for row in one["bins"]] == [(1e3, 1, 0), (3e3, 1, 1)]
     assert [run.seed for run in study.of("b")] == [1, 2]
+
+
+def test_seconds_and_numbers_of_a_run_are_of_what_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set up, compile, loop and analyse are told apart; goodput is a sum, the mean queue an area over a time."""
+    clock = iter([10.0, 12.0, 17.0, 30.0, 37.0])
+    monkeypatch.setattr(runs, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    for name in ("prepare", "warm_up"):
+        monkeypatch.setattr(runs, name, lambda *_, **__: None)
+    monkeypatch.setattr(runs, "execute", lambda *_, **__: (None, 4.0))
+    asked: list[Any] = []
+
+    def summary_of(scenario: Any, plan: Any, sim: Any, seconds: Any) -> Any:
+        asked.append(seconds)
+        return {"fct_s": [1e-3, 2e-3], "began_s": [0.0, 0.0], "pfc": {"deadlock_s": 5e-3}, "drops": 3}
+
+    queues = SimpleNamespace(spent=np.array([6.0, 2.0]), area_in=np.array([12.0, 6.0]), area=18.0, span=4.0, most=9.0)
+    found = Slowdown(xr.Dataset({"slowdown": ("flow", [1.0, 2.0])}))
+    monkeypatch.setattr(runs, "summary_of", summary_of)
+    monkeypatch.setattr(runs, "slowdown_of", lambda *_: found)
+    monkeypatch.setattr(runs, "outcome_of", lambda *_: SimpleNamespace(goodput=np.array([3.0, 4.0]), links=None))
+    monkeypatch.setattr(runs, "pooled", lambda links: queues)
+    monkeypatch.setattr(runs, "binned_percentiles", lambda spent, area, percents: [float(each) for each in percents])
+    monkeypatch.setattr(runs, "_pauses", lambda *_: {"pauses": {}, "paused_s": {}})
+    made = runs.run(TOPOLOGY, AT_ONCE, "none", {"scheme": "none"}, 3, drain=1.0)
+    numbers = made.numbers
+    assert asked == [{"seed": 3, "compile_s": 5.0, "wall_s": 4.0}]
+    seconds = [numbers[key] for key in ("setup_s", "compile_s", "wall_s", "analysis_s")]
+    assert seconds == [2.0, 5.0, 4.0, 7.0]
+    assert (numbers["goodput_bytes_per_s"], numbers["queue_bytes"]["mean"], numbers["queue_bytes"]["max"]) == (
+        7,
+        4.5,
+        9,
+    )
+    assert numbers["queue_bytes"]["p50"] == 50.0
+    assert (numbers["deadlock_s"], numbers["horizon_s"], numbers["window_s"][0]) == (5e-3, 1.0, 0.0)
+    assert made.slowdown.dataset["goodput"].values.tolist() == [3.0, 4.0]

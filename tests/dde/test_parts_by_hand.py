@@ -1,0 +1,260 @@
+"""Small parts of delay systems by hand: norms, bounds, scales, sizes of matrices, joined curves, places and starts."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from scipy.stats import qmc
+
+from fluidcc.dde import characteristic, fixed_points, newton, spectral
+from fluidcc.dde.boundary import _chains, _joined
+from fluidcc.dde.characteristic import _chunks, _ladder, _possible
+from fluidcc.dde.delay_system import DelaySystem, _mutual, balance, perron
+from fluidcc.dde.equation import Equation
+from fluidcc.dde.fixed_points import _alike, _box, _starts, _told
+from fluidcc.dde.kernels import padded
+from fluidcc.dde.linear import _lags, _merged, _size
+from fluidcc.dde.mesh import everywhere
+from fluidcc.dde.response import DelayLoop, _nearest_to_one
+from fluidcc.dde.solution import _difference
+from fluidcc.errors import InputError
+
+EXACT = 1e-12
+SYSTEM: Any = DelaySystem  # also of lists
+LOOP: Any = DelayLoop
+
+
+def test_norms_and_derivatives_of_a_system_at_a_point() -> None:
+    """With e^(-s tau) by hand, of two delays, at a complex s."""
+    A0, A, tau = (
+        np.array([[1.0, 2.0], [0.0, -3.0]]),
+        np.array([np.diag([4.0, 0.0]), [[0.0, 1.0], [2.0, 0.0]]]),
+        [0.5, 2],
+    )
+    s = 0.3 + 1.7j
+    system = SYSTEM(A0, A, tau)
+    factors = [np.exp(-s * 0.5), np.exp(-s * 2)]
+    wanted = s * np.eye(2) - A0 - factors[0] * A[0] - factors[1] * A[1]
+    assert system.characteristic(s) == pytest.approx(wanted)
+    assert system.derivative(s) == pytest.approx(np.eye(2) + 0.5 * factors[0] * A[0] + 2 * factors[1] * A[1])
+    size = abs(s) + np.sqrt(14) + np.exp(-0.15) * 4 + np.exp(-0.6) * np.sqrt(5)
+    assert float(system.size(s)) == pytest.approx(size)
+    batch = SYSTEM(np.stack([A0, 2 * A0]), A, tau)
+    assert batch.size(np.array([[s, 1j], [s, 0]])).shape == (2, 2)
+    assert batch.size(np.array([[s, 1j], [s, 0]]))[1, 0] == pytest.approx(size + np.sqrt(14))
+    assert _size(system) == pytest.approx(np.sqrt(14) + 4 + np.sqrt(5))
+
+
+def test_the_bound_of_one_state_is_where_its_moduli_meet() -> None:
+    """|z| = e^(-sigma tau) |A| without damping; with a_11 = -3 it is that of sqrt(z^2 + 9) = 5, with +3 it is 8.
+
+    A state that grows faster than the line does adds what it is ahead.
+    """
+    for own, line, wanted in ((0.0, 0.0, 5.0), (-3.0, 0.0, 4.0), (3.0, 0.0, 8.0), (0.0, -0.5, 5 * np.e)):
+        found = float(SYSTEM([[own]], [[[-5.0]]], [2.0]).bound(line))
+        assert wanted * (1 - EXACT) <= found <= wanted * 1.2
+    assert float(SYSTEM([[3.0]], [[[-5.0]]], [2.0]).bound(0.0)) == pytest.approx(8.0)
+    assert float(SYSTEM([[0.0]], [[[-5.0]]], [2.0]).bound(-0.5)) == pytest.approx(0.5 + 5 * np.e)
+    # With damping each round lowers it: z <- 5 z / sqrt(z^2 + 9) from 5, four times.
+    z = 5.0
+    for _ in range(4):
+        z = min(z, 5 * z / np.hypot(z, 3.0))
+    assert float(SYSTEM([[-3.0]], [[[-5.0]]], [2.0]).bound(0.0)) == pytest.approx(z)
+
+
+def test_units_of_a_normalised_system() -> None:
+    """The longest delay that a state reads; without delays one over the norm; what acts one way only is left out."""
+    A0, A = np.array([[-1.0, 2.0], [0.0, -3.0]]), np.array([np.zeros((2, 2)), [[0.0, 0.0], [0.0, 5.0]]])
+    scaled, unit = SYSTEM(A0, A, [9.0, 0.5]).normalised()
+    assert unit.tolist() == [0.5]
+    assert scaled.A0[0].tolist() == [[-0.5, 0.0], [0.0, -1.5]]
+    assert scaled.A[0, 1].tolist() == [[0.0, 0.0], [0.0, 2.5]]
+    assert scaled.tau[0].tolist() == [0.0, 1.0]
+    _, unit = SYSTEM([[3.0]], [[[4.0]]], [0.0]).normalised()
+    assert unit == pytest.approx([1 / 7])
+    assert SYSTEM([[0.0]], np.zeros((0, 1, 1)), []).normalised()[1].tolist() == [1.0]
+
+
+def test_balanced_rows_and_columns_are_alike_within_a_power_of_two() -> None:
+    scale = balance(np.array([[[9.0, 2.0**12], [2.0**-8, 7.0]], [[0.0, 1.0], [0.0, 0.0]]]))
+    assert scale[0, 0] / scale[0, 1] == 2.0**10
+    assert scale[1].tolist() == [1.0, 1.0]
+    system = SYSTEM([[[0.0, 0.0], [2.0**-8, 0.0]]], [[[[0.0, 2.0**12], [0.0, 0.0]]]], [[2.0]])
+    even = system.balanced(np.array([0.0]))
+    assert (even.A0[0, 1, 0], even.A[0, 0, 0, 1]) == (4.0, 4.0)
+    even = system.balanced(np.array([-2 * np.log(2.0)]))  # the delayed one counts 16 times
+    assert (even.A0[0, 1, 0], even.A[0, 0, 0, 1]) == (16.0, 1.0)
+    assert perron(np.array([[[0.0, 4.0], [1.0, 0.0]]])) == pytest.approx([2.0])
+
+
+def test_states_act_on_each_other_through_others() -> None:
+    """Of a ring of five all do; of a chain none but each on itself."""
+    ring = np.roll(np.eye(5, dtype=bool), 1, axis=1)
+    assert _mutual(ring[None]).all()
+    assert (_mutual(np.triu(np.ones((4, 4), bool), 1)[None])[0] == np.eye(4)).all()
+    assert _mutual(np.zeros((1, 1, 1), bool)).all()
+
+
+def test_sizes_of_matrices() -> None:
+    """Nodes by twos to 32 and by eights above; parts so small that matrices fit what a thread may hold."""
+    assert _ladder(np.array([0, 1, 2, 31, 32, 33, 40, 41])).tolist() == [0, 2, 2, 32, 32, 40, 40, 48]
+    members = np.arange(10)
+    assert [len(part) for part in _chunks(members, 1000)] == [2, 2, 2, 2, 2]
+    assert [len(part) for part in _chunks(members, 724)] == [4, 3, 3]
+    assert [len(part) for part in _chunks(members, 9000)] == [1] * 10
+    assert characteristic._MEMORY // (8 * 1000**2) == 2
+
+
+def test_nodes_that_roots_need_grow_with_their_distance() -> None:
+    """By the formula, of a bound of 5 right of 0, of 5 sqrt(e) right of -1/2; none where no delay is read."""
+    system = SYSTEM(np.zeros((3, 1, 1)), [[[[-5.0]]]] * 3, [[1.0], [1.0], [0.0]])
+    far = np.hypot(5 * np.exp(0.5), 0.5)
+    wanted = [5 / 2 + 4 * 5 ** (1 / 3) + 2, far / 2 + 4 * far ** (1 / 3) + 2 + 0.2]
+    found = spectral.nodes_needed(system, np.array([0.0, -0.5, 0.0]))
+    assert found.tolist() == [*np.ceil(wanted), 0]
+    A = np.array([[[[0.0, 1.0, 0.0]] * 3, [[0.0, 0.0, 1.0]] * 3]])
+    assert spectral.history_columns(SYSTEM(np.zeros((1, 3, 3)), A, [[1.0, 0.0]])).tolist() == [1]
+    assert spectral.history_columns(SYSTEM(np.zeros((1, 3, 3)), A, [[1.0, 2.0]])).tolist() == [1, 2]
+
+
+def test_a_generator_shifts_polynomials() -> None:
+    """Of (1 + theta)^2 and x' = 2 x - 3 x(t - 1/2): 2 - 3/4 at 0, and the derivative 2 (1 + theta) at the nodes."""
+    matrix = spectral.generator(SYSTEM([[[2.0]]], [[[[-3.0]]]], [[0.5]]), 4)[0]
+    theta = (np.cos(np.pi * np.arange(5) / 4) - 1) / 2
+    assert matrix @ (1 + theta) ** 2 == pytest.approx(np.append(2 - 3 / 4, 2 * (1 + theta[1:])), abs=1e-12)
+    undelayed = spectral.generator(SYSTEM([[[2.0]]], [[[[-3.0]]]], [[0.0]]), 4)[0]
+    assert undelayed.tolist() == [[-1.0]]
+
+
+def test_values_beyond_the_bound_are_no_roots() -> None:
+    system = SYSTEM([[[0.0]]], [[[[-5.0]]]], [[1.0]])
+    given = np.array([[1j * 5.004, 1j * 5.006, 1 + 1j * 5, -300 + 1j, 2.0]])
+    kept = _possible(system, given)[0]
+    assert np.isneginf(kept.real).tolist() == [False, True, True, False, False]
+
+
+def test_curves_that_end_where_others_begin_are_joined() -> None:
+    """Within one cell; the nearest of several; closed curves and single points are left alone."""
+    a, b, c = (np.array(points, float) for points in ([[0, 0], [1, 0]], [[1.5, 0], [2, 0]], [[1.9, 0], [1.9, 5]]))
+    assert [len(curve) for curve in _joined([a, b])] == [4]
+    assert _joined([a, c, b])[0].tolist() == [[0, 0], [1, 0], [1.5, 0], [2, 0], [1.9, 0], [1.9, 5]]
+    assert len(_joined([a, b + 0.51])) == 2
+    assert len(_joined([a, a + np.array([2.01, 0])])) == 2
+    closed = np.array([[0.0, 0], [1, 1], [0, 0]])
+    assert len(_joined([closed, a])) == 2
+    assert len(_joined([a[:1], a])) == 2
+
+
+def test_segments_are_chained_from_a_head() -> None:
+    """2 to 0 to 1, and 3 to itself: an open curve, and one that ends where it began."""
+    starts = np.array([[1.0, 0], [2.0, 0], [0.0, 0], [9.0, 9.0]])
+    paths: Any = [[np.array([1.5, 0])], [], [np.array([0.5, 0])], [np.array([9.0, 12.0])]]
+    found = _chains(starts, paths, np.array([1, -1, 0, 3]))
+    assert found[0].tolist() == [[0, 0], [0.5, 0], [1, 0], [1.5, 0], [2, 0]]
+    assert found[1].tolist() == [[9, 9], [9, 12], [9, 9]]
+
+
+def test_places_of_a_profile_are_spread_evenly_and_in_each_interval() -> None:
+    wanted = {*np.linspace(0, 1, 6), *(k / 64 for k in range(16)), *(1 / 4 + 3 / 64 * k for k in range(16))}
+    found = everywhere(np.array([0.0, 0.25, 1.0]), 6)
+    assert found == pytest.approx(sorted(wanted), abs=1e-14)
+
+
+def test_lags_by_name_and_place() -> None:
+    equation = Equation(lambda t, x, past, p: [-past[0][0]], ["a", "b", "a", 1.0], {"a": 1.0, "b": 2.0})
+    assert [_lags(equation, lag) for lag in ("a", "b", 0, 3)] == [[0, 2], [1], [0], [3]]
+    for lag in (4, -1, True, "c", 1.0):
+        with pytest.raises(InputError, match="lag: "):
+            _lags(equation, lag)
+    system = SYSTEM([[0.0]], [[[1.0]], [[2.0]], [[4.0]], [[8.0]]], [1.0, 2.0, 1.0, 1.0])
+    merged, place = _merged(system, [0, 2])
+    assert (merged.A.ravel().tolist(), merged.tau.tolist(), place) == ([5.0, 2.0, 8.0], [1.0, 2.0, 1.0], 0)
+    merged, place = _merged(system, [2])
+    assert (merged.A.ravel().tolist(), place) == ([1.0, 2.0, 4.0, 8.0], 2)
+    assert system.A.ravel().tolist() == [1.0, 2.0, 4.0, 8.0]
+
+
+def test_gain_margins_beyond_a_million_are_none() -> None:
+    """Of k e^(-s) / s, at pi / 2 over k."""
+    for margin, found in ((0.9e6, 0.9e6), (1.5e6, np.inf), (3e6, np.inf)):
+        k = np.pi / 2 / margin
+        loop = LOOP(SYSTEM([[0.0]], np.zeros((0, 1, 1)), []), [[k]], np.array([1.0]), np.array([1.0]))
+        assert loop.margins().gain.value == pytest.approx(found, rel=1e-9)
+    assert _nearest_to_one(np.array([0.25, 3.0, 5.0])) == pytest.approx(3.0)
+    assert _nearest_to_one(np.array([0.5, 3.0])) == pytest.approx(2.0)
+    assert _nearest_to_one(np.empty(0)) == np.inf
+
+
+def test_a_root_at_0_is_not_stable() -> None:
+    """Of x' = -k x: with k = 0 it is on the axis."""
+    for k, stable in ((1.0, True), (0.0, False), (-1.0, False)):
+        loop = LOOP(SYSTEM([[0.0]], np.zeros((0, 1, 1)), []), [[k]], [0.0], [1.0])
+        assert loop._stable() is stable
+
+
+def test_starts_differ_in_sign_and_size() -> None:
+    """All alike first; then 24 between a tenth and a hundred, each state with its own sign."""
+    found = np.array(_starts(2))
+    assert found.shape == (33, 2)
+    assert (found[:9, 0] == found[:9, 1]).all()
+    drawn = qmc.Sobol(4, rng=0).random(32)[:24]
+    assert (np.sign(found[9:]) == np.where(drawn[:, 2:] < 0.5, -1, 1)).all()
+    assert np.log10(np.abs(found[9:])) == pytest.approx(3 * drawn[:, :2] - 1)
+    assert len(_starts(1)) == 9
+
+
+def test_two_are_one_equilibrium_to_a_share_or_by_the_slope(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within 1e-7 of each state and what rounding blurs; nearer than a millionth of the box the slope decides."""
+    asked = []
+
+    def same(equation: Any, x: Any, others: Any) -> Any:
+        asked.append(len(others))
+        return np.ones(len(others), bool)
+
+    monkeypatch.setattr(fixed_points, "same", same)
+    x = np.array([[1.0], [1 + 0.9e-7], [1 + 1.2e-7], [1 + 0.9e-5], [1 + 1.1e-5], [1.2], [1.3]])
+    blur = np.array([[0.0]] * 5 + [[0.2], [0.25]])
+    found: Any = SimpleNamespace(x=x, blur=blur)
+    alike = _alike(cast(Any, None), found, 0, np.arange(7), np.array([10.0]))
+    assert alike.tolist() == [True, True, True, True, False, True, False]
+    assert asked == [2]
+    assert _told(np.array([-0.0, 1 / 3])) == "(0, 0.333333)"
+
+
+def test_boxes_have_a_pair_for_each_state() -> None:
+    equation: Any = SimpleNamespace(states=("a", "b"))
+    assert [each.tolist() for each in _box(equation, {"b": (2, 3), "a": (0, 1)})] == [[0.0, 2.0], [1.0, 3.0]]
+    assert [each.tolist() for each in _box(equation, (0, 1))] == [[0.0, 0.0], [1.0, 1.0]]
+    for given in ((1, 1), (1, 0), (0, np.inf), {"a": (0, 1), "b": (3, 2)}, {"a": (0, 1)}, 3):
+        with pytest.raises(InputError, match="between"):
+            _box(equation, given)
+
+
+def test_differences_are_of_each_states_largest_modulus() -> None:
+    before, after = np.array([[[1.0]], [[-4.0]]]), np.array([[[1.1]], [[-5.0]]])
+    assert _difference(before, after) == pytest.approx(0.2)
+    before, after = np.array([[[1.0], [100.0]]]), np.array([[[2.0], [110.0]]])
+    assert _difference(before, after) == pytest.approx(0.5)
+    assert _difference(before, after * np.nan) == np.inf
+
+
+def test_batches_are_filled_with_their_last() -> None:
+    assert padded(1).tolist() == [0]
+    size = len(padded(2))
+    assert padded(3).tolist()[:4] == [0, 1, 2, 2]
+    assert [len(padded(count)) for count in (size, size + 1, 4 * size)] == [size, 2 * size, 4 * size]
+
+
+def test_states_are_near_in_shares_or_in_blurs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A state of 0 is compared with a share of the others, in units that make them comparable."""
+    monkeypatch.setattr(newton, "jnp", np)
+    one, blur = np.array([1.0, -2.0]), np.zeros(2)
+    for other, share, good in (([1.1, -2.0], 0.1, True), ([1.0, -2.3], 0.1, False), ([1.2, -2.0], 0.1, False)):
+        assert newton._nearby(one, np.array(other), share, blur) == good
+        assert newton._nearby(np.array(other), one, share, blur) == good
+    assert newton._nearby(one, np.array([1.3, -2.0]), 0.1, np.array([0.09, 0.0]))
+    assert not newton._nearby(one, np.array([1.3, -2.0]), 0.1, np.array([0.08, 0.0]))
+    assert newton._scale(np.array([0.0, -6.0, 2.0]), np.array([5.0, 3.0, 0.5])) == pytest.approx([2e-3, 6.0, 2.0])
