@@ -1,7 +1,7 @@
-"""Schemes' flow-level rules against their fluid sides in NumPy, at hundreds of random points; nothing is compiled.
+"""Rules for one flow's numbers against laws over arrays in NumPy, at hundreds of random points; nothing is compiled.
 
-The two share no line: one goes ACK by ACK of a transfer, the other is an array's. Tolerance, stated before measuring:
-rounding, 1e-12.
+The two share no line: one is a scheme's flow-level side, or where that follows from the law a replay in
+`tests.oracles`. Tolerance, stated before measuring: rounding, 1e-12.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.schemes.dctcp import flow_level as dctcp
 from fluidcc.schemes.dctcp import fluid as dctcp_fluid
 from fluidcc.schemes.hpcc import flow_level as hpcc
 from fluidcc.schemes.hpcc import fluid as hpcc_fluid
-from fluidcc.schemes.nscc import flow_level as nscc
 from fluidcc.schemes.nscc import fluid as nscc_fluid
 from fluidcc.schemes.swift import flow_level as swift
 from fluidcc.schemes.swift import fluid as swift_fluid
 from tests.engines.packet import plain as without_numba
+from tests.oracles import dctcp_steps as dctcp
+from tests.oracles import nscc_steps as nscc
 from tests.schemes.plain_laws import SAME, SHAPE, Draws, bound, plain, progress, record
 
 COUNTED, WIRE, LINE, DT, HOPS = 1000.0, 1062.0, 12.5e9, 1e-6, 2

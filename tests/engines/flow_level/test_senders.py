@@ -6,17 +6,13 @@ import math
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
-import fluidcc as fc
-from fluidcc.contract.bind import bind
+from fluidcc.contract.signals import Progress
 from fluidcc.engines.flow_level import senders
-from fluidcc.scenario.model import resolve
-from fluidcc.schemes.nscc import flow_level as nscc
-from fluidcc.schemes.nscc import fluid as nscc_fluid
+from fluidcc.schemes.nscc import law
+from fluidcc.schemes.nscc.parameters import REFERENCE_BDP
 from tests.engines.packet.plain import plain
-from tests.schemes import plain_laws
 
 PACKET = 1000.0
 HALF = math.log(2.0)  # the hazard of a probability of 1/2
@@ -74,21 +70,6 @@ def test_timers_and_counts_are_told_as_often_as_they_are_over(monkeypatch: pytes
     assert notice(2.0, monkeypatch, sent=1.0, counter=1.5).told == []
 
 
-@pytest.mark.parametrize("share", [1.0, 0.25, 1e-6])
-def test_nscc_begins_with_the_window_of_its_initial_rate(share: float) -> None:
-    """It is that of the fluid, and a packet at least."""
-    scenario = resolve(fc.incast(2, rate="100Gbps", scheme=fc.NSCC(), initial_rate=f"{100 * share}Gbps"))
-    given = scenario.flows[0]
-    bound = bind(scenario, given)
-    flow = SimpleNamespace(initial_rate=given.initial_rate, line_rate=given.line_rate, counted=bound.mtu)
-    me = SimpleNamespace()
-    plain(nscc.init_state)(bound, flow, me)
-    fluid = plain_laws.plain(nscc_fluid)
-    state = fluid.start(bound, np.full((1, 1), float(given.initial_rate)), (1, 1), 1)
-    assert me.window == state.window.item() == pytest.approx(max(bound.initial_window * share, bound.mtu))
-    assert flow.window == fluid.window(bound, state).item()
-
-
 DELAYS = {"none": 0.0, "some": 3e-6, "much": 7e-6}  # 2 us are clear, 6 us the target
 
 
@@ -107,22 +88,18 @@ def test_nscc_counts_clear_bytes_until_delay_or_marks_and_delay(
     delay: str, marks: float, clear: float, fast: int
 ) -> None:
     """It is in fast increase after 5000 bytes in a row, more than its window; 2000 come in this step."""
-    state = SimpleNamespace(
-        alpha=0.0, fair=0.0, fast_gain=0.25, eta=0.0, target_delay=6e-6, clear_delay=2e-6, averaging=1e-5, gamma=0.8,
-        max_md_jump=0.5, adjust_period=1.0, qa_threshold=1.0, qa_gate=0.1, adapts=0, most_per_s=1e9, base_rtt=10e-6,
-        window=4000.0, average=0.0, clear=5000.0, fast=1, since_adjust=0.0, since_cut=0.0, expected=0.0, achieved=0.0,
-        qa_left=1.0, to_ignore=0.0,
+    p = SimpleNamespace(
+        proportional_increase=0.0, fair_increase=0.0, fast_increase=0.25, eta=0.0, bdp=REFERENCE_BDP, mtu=1000.0,
+        target_delay=6e-6, clear_delay=2e-6, averaging=1e-5, gamma=0.8, max_md_jump=0.5, adjust_period=1.0,
+        qa_threshold=1.0, qa_gate=3.0, quick_adapt=False, max_window=1e4, base_rtt=10e-6,
     )  # fmt: skip
-    flow = SimpleNamespace(
-        newly=2000.0,
-        counted=1000.0,
-        packet=1000.0,
-        marking=marks,
-        acked=9000.0,
-        sent=13000.0,
-        rtt=10e-6 + DELAYS[delay],
-    )
-    plain(nscc.on_step)(flow, state, 1e-6)
-    assert (state.clear, state.fast) == (pytest.approx(clear), fast)
-    assert state.window == pytest.approx(4000.0 + (0.25 * 2000.0 * (1 - marks) if fast else 0.0))
-    assert flow.window == pytest.approx(state.window - 500.0)
+    state = law.State(
+        rate=1e10, window=4000.0, base_rtt=10e-6, delay=0.0, average=0.0, clear=5000.0, fast=1.0, since_adjust=0.0,
+        since_cut=0.0, expected=0.0, achieved=0.0, qa_left=1.0, to_ignore=0.0,
+    )  # fmt: skip
+    rtt = 10e-6 + DELAYS[delay]
+    acks = Progress(13000.0, 9000.0, 2000.0, 1000.0, 1000.0, 1e10, 0.0, rtt, 1e-6)
+    new = law.on_step(p, state, acks, marks)
+    assert (new.clear, new.fast) == (pytest.approx(clear), fast)
+    assert new.window == pytest.approx(4000.0 + (0.25 * 2000.0 * (1 - marks) if fast else 0.0))
+    assert law.window(p, new) == pytest.approx(new.window - 500.0)
