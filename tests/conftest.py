@@ -45,11 +45,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 # Workers take file after file in this order. One compiles the packet engine at once, a minute's work that is kept for
-# both, while the other does what needs no packets; then the other engines; what asks for most shapes before the rest.
+# both, while the other does what needs no packets; likewise the hybrid and the flow level, each by one file with others
+# beside it; what asks for most shapes before the rest.
 _FIRST = (
     "engines/packet/test_small_cases",
     "theory",
+    "engines/hybrid/test_against_packets",
     "dde",
+    "engines/flow_level/test_flow_times",
     "engines/fluid",
     "engines/hybrid",
     "engines/flow_level",
