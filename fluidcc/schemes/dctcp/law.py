@@ -63,8 +63,9 @@ def on_step(parameters: Any, state: Any, progress: Progress, observed: Any) -> S
     free = progress.acked > s.cut_end
     expected = xp.where(free, s.expected + observed * newly / progress.wire_packet, 0.0)
     cuts = free & (expected >= 1.0)
-    grows = free & (expected < 1.0) & held(s, progress)
-    grown = s.window + xp.where(grows, p.increase * packet * (1.0 - observed) * newly * per_packet / s.window, 0.0)
+    grown = s.window + xp.where(
+        free & held(s, progress), p.increase * packet * (1.0 - observed) * newly * per_packet / s.window, 0.0
+    )
     window = xp.where(cuts, xp.maximum(s.window * (1.0 - alpha / 2.0), packet), grown)  # (2)
     return State(
         rate=xp.minimum(window / p.base_rtt, progress.line_rate),
