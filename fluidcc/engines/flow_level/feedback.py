@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from fluidcc.contract import red as rules
+from fluidcc.contract.law import in_world
+from fluidcc.engines.common import scalars
 from fluidcc.engines.common.jit import entry, kernel
 from fluidcc.engines.flow_level.hosts import ack_lag
 from fluidcc.engines.flow_level.memory import SENDING, STEP, USED
 
 MARKS, DELAY, TELEMETRY = range(3)  # what a scheme looks at
+red = in_world(rules.red, scalars, kernel)
 FIXED = 12  # rows of `signals` before those of the path's ports
 
 
@@ -31,7 +35,9 @@ def look(m: Any, s: Any, flow: Any, needs: Any, dt: Any, pause: Any) -> None:
         stood += queue / net.rate[p] / dt
         came = max(at - int(queue / net.rate[p] / dt), n - records + 1, 0)  # as it joined the queue
         if needs[MARKS]:
-            missed *= 1.0 - marked(net, p, ports.seen[came % records, p, 0] if net.joining[p] else queue)
+            kmin, kmax, pmax = net.marking[p]
+            seen = ports.seen[came % records, p, 0] if net.joining[p] else queue
+            missed *= 1.0 - red(seen, kmin, kmax, pmax)
         if needs[DELAY]:
             rtt += ports.seen[came % records, p, 0] / net.rate[p]
             behind = net.back[f, h + 1]
@@ -42,17 +48,6 @@ def look(m: Any, s: Any, flow: Any, needs: Any, dt: Any, pause: Any) -> None:
     flow.rtt = rtt
     # Ports serve in proportion: what has come through this soon has stood behind those before it, and is not yet here.
     flow.marking = 0.0 if left - last - stood < slots.since[s] else 1.0 - missed
-
-
-@kernel
-def marked(net: Any, p: Any, queue: Any) -> Any:
-    """Probability of a mark, DCQCN (5)."""
-    kmin, kmax, pmax = net.marking[p]
-    if queue <= kmin:
-        return 0.0
-    if queue > kmax:
-        return 1.0
-    return (queue - kmin) / (kmax - kmin) * pmax
 
 
 @entry

@@ -7,14 +7,10 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
+from fluidcc.contract import red as rules
+from fluidcc.contract.law import in_world
 
-def red(queue: Array, kmin: Array, kmax: Array, pmax: Array) -> Array:
-    """Probability that a packet arriving at a queue is marked, DCQCN eq. (5); jumps to 1 above kmax."""
-    width = kmax - kmin
-    ramp = width > 0
-    share = (queue - kmin) / jnp.where(ramp & (width < jnp.inf), width, 1.0)
-    on_ramp = jnp.where(queue <= kmin, 0.0, jnp.clip(share, 0.0, 1.0) * pmax)
-    return jnp.where(queue > kmax, 1.0, on_ramp)
+red = in_world(rules.red, jnp)
 
 
 def along_path(probabilities: Array) -> Array:

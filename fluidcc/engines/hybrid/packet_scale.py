@@ -24,11 +24,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import gammaln, xlogy
 
+from fluidcc.contract.red import red
 from fluidcc.engines.hybrid.layout import KNOTS, LOADS
 from fluidcc.scenario.switches import RED
 
 Array = np.ndarray[Any, Any]
-_NEGLIGIBLE = 1e-12
 _FLAT, _NEARLY = 1e-5, 0.01  # of a probability: what straight pieces may miss it by, absolutely and as a share
 _MANY = 1 << 14  # packets at which a ramp is looked at, at most
 _REPLAYED, _FEWEST = 1 << 13, 32  # packets and draws of the phases that are replayed for a load, about and at least
@@ -159,15 +159,13 @@ def marks(marking: RED, met: Meetings, packet: float) -> Marks:
     at = np.append(np.arange(0, whole, max(whole // _MANY, 1)), whole)
     shares = met.found_with_sending if marking.counts_sending else met.found
 
-    def red(packets: Array) -> Array:
-        queue = packets * packet
-        ramp = np.clip((queue - marking.kmin) / max(marking.kmax - marking.kmin, _NEGLIGIBLE), 0.0, 1.0)
-        return np.where(queue > marking.kmax, 1.0, marking.pmax * np.where(queue > marking.kmin, ramp, 0.0))
+    def chance(packets: Array) -> Array:
+        return red(packets * packet, marking.kmin, marking.kmax, marking.pmax)
 
     besides = np.arange(met.found.shape[1]) + marking.counts_sending  # there is always one while the fluid has a queue
-    chances = red(at[:, None] + besides) @ met.found[LOADS]
+    chances = chance(at[:, None] + besides) @ met.found[LOADS]
     kept = _straight(at.astype(float), chances)
-    meeting = shares @ red(np.arange(shares.shape[1]))
+    meeting = shares @ chance(np.arange(shares.shape[1]))
     return Marks(packet * at[kept], np.minimum(chances[kept], _CERTAIN), np.minimum(meeting, _CERTAIN))
 
 

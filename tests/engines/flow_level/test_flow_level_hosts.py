@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fluidcc.contract.red import red
 from fluidcc.engines.flow_level import feedback, hosts
 from fluidcc.engines.flow_level.memory import (
     ARRIVING,
@@ -14,7 +15,7 @@ from fluidcc.engines.flow_level.memory import (
     SENDING,
     STEP,
 )
-from tests.engines.flow_level.network_by_hand import DT, RATE, RECORDS, STEPS, flow, network, steps
+from tests.engines.flow_level.network_by_hand import DT, RATE, RECORDS, STEPS, flow, steps
 from tests.engines.hybrid.by_hand import replaced
 from tests.engines.packet.plain import plain
 
@@ -270,12 +271,12 @@ def test_history_that_is_no_more_kept_is_the_oldest_that_is() -> None:
     ("queue", "chance"), [(0.0, 0.0), (10.0, 0.0), (10.5, 0.0125), (30.0, 0.5), (30.5, 1.0), (20.0, 0.25)]
 )
 def test_a_queue_is_marked_by_its_ramp(queue: float, chance: float) -> None:
-    assert plain(feedback.marked)(network(marking=[[10.0, 30.0, 0.5]] * 6), 2, queue) == exactly(chance)
+    assert red(queue, 10.0, 30.0, 0.5) == exactly(chance)
 
 
 @pytest.mark.parametrize(("queue", "chance"), [(10.0, 0.0), (10.5, 1.0), (9.5, 0.0)])
 def test_a_step_marks_all_that_is_above_it(queue: float, chance: float) -> None:
-    assert plain(feedback.marked)(network(marking=[[10.0, 10.0, 0.5]] * 6), 2, queue) == chance
+    assert red(queue, 10.0, 10.0, 0.5) == chance
 
 
 def test_before_the_first_step_there_was_nothing_else_than_in_it() -> None:
