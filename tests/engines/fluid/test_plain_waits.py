@@ -257,6 +257,17 @@ def test_a_last_byte_leaves_as_all_before_it_has_been_served(
     np.testing.assert_allclose(np.ravel(found["ahead"]), [ahead_then], atol=1e-12)
 
 
+def test_a_byte_alone_waits_for_nobody_where_its_class_is_not_served(monkeypatch: Any) -> None:
+    """Nothing is served in the step, and nothing stood before it; a byte behind others stays."""
+    there, since, queued = np.array([[True], [True]]), column(0.4, 0.4), column(0.0, 3.0)
+    monkeypatch.setattr(completion, "found", lambda *given: (there, since, queued))
+    z = SimpleNamespace(drain=column(NAN, NAN), ahead=column(INF, INF), _replace=lambda **values: values)
+    hops, clock, idle = ((0, 0, 0), (1, 0, 0)), SimpleNamespace(dt=1.0), np.zeros((1, 1))
+    found: Any = completion.waits_served(None, hops, clock, z, None, idle)  # pyright: ignore[reportArgumentType]
+    np.testing.assert_array_equal(np.ravel(found["drain"]), [0.0, NAN])
+    assert np.ravel(found["ahead"]).tolist() == [0.0, 3.0]
+
+
 def test_arrivals_of_classes_are_found_by_bytes_that_came_and_had_gone(monkeypatch: Any) -> None:
     """Behind row 10 there are what has gone of three queues, and then what has come to them."""
     read: list[Any] = []
