@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.dde.adaptive import PASSED
 from fluidcc.dde.stepping import Clock
 from fluidcc.engines.fluid import adaptive_run, engine, metrics, run
 from fluidcc.engines.fluid.classes import ClassNetwork, system_of
@@ -20,6 +21,7 @@ from fluidcc.engines.fluid.network import Network, columns_of
 from fluidcc.engines.fluid.plan import Plan, plan_of
 from fluidcc.engines.fluid.queues import QueueNetwork
 from fluidcc.engines.fluid.running_statistics import Summary
+from fluidcc.engines.fluid.state import Lagged
 from fluidcc.engines.fluid.windows import WindowNetwork
 from fluidcc.scenario.model import resolve
 from tests.engines.fluid.in_numpy import Run, plain_network, queues
@@ -389,3 +391,161 @@ def test_who_sends_is_asked_where_a_flow_begins_late_or_ends(size: Any, start: f
     z = z if z.finish is None else z._replace(finish=column(np.inf, np.inf, 0.5e-6))
     found = made.active(Clock(np.int32(1), np.float64(1e-6), np.float64(1e-6)), z)
     assert (None if found is None else np.broadcast_to(found, (3, 1)).ravel().tolist()) == known
+
+
+def test_a_run_to_a_tolerance_measures_what_small_steps_do() -> None:
+    """Means over the window, extremes and samples, of a run in two parts, of which the first has five attempts.
+
+    An attempt more than was asked for is not made; a point that is lost has no numbers, its neighbour has.
+    """
+    network, made = two(samples=10)
+    made = dataclasses.replace(made, rtol=1e-6)
+    numbers = adaptive_run.numbers_of(made)
+    static: dict[str, Any] = {"points": 1, "depth": 256, "room": made.room, "full": True}
+    progress = adaptive_run.begin(network, numbers, **static)
+    assert progress.sums.queue_min.item() == np.inf
+    part, _ = adaptive_run.proceed(network, numbers, progress, np.int32(5), **static)
+    assert part.steps.turn == 5
+    _, whole = adaptive_run.proceed(network, numbers, part, np.int32(5000), **static)
+    run = Run(network, 0.1e-6, depth=2048)
+    states = run.steps(200)
+    queue = queues(states)[:, 0]
+    inside = queue[100:]
+    mean = np.trapezoid(inside) / 100
+    found = whole.summary
+    assert found.queue_mean.item() == pytest.approx(mean, rel=1e-3)
+    assert found.queue_std.item() == pytest.approx(np.sqrt(np.trapezoid((inside - mean) ** 2) / 100), rel=1e-3)
+    assert found.queue_max.item() == pytest.approx(inside.max(), rel=1e-3)
+    assert found.queue_max_whole_run.item() == pytest.approx(queue.max(), rel=1e-3)
+    assert found.queue_min.item() == pytest.approx(inside.min(), rel=1e-3)
+    rates = np.array([run.system.rates(each.y)[:, 0] for each in states[100:]])
+    np.testing.assert_allclose(found.rate_mean, np.mean(rates, axis=0)[:, None], rtol=1e-3)
+    idle = (states[-1].z.idle - states[100].z.idle).item()
+    used = 1.0 - idle / (network.capacity.item() * 10e-6)
+    assert found.utilisation.item() == pytest.approx(used, abs=1e-6)
+    np.testing.assert_allclose(whole.samples["queue"][:, 0, 0], queue[::20], rtol=2e-3, atol=1.0)
+    np.testing.assert_allclose(whole.samples["rate"][:, 0, 0], whole.samples["pacing_rate"][:, 0, 0])
+    lost = part._replace(steps=part.steps._replace(time=np.array([np.inf])))
+    _, gone = adaptive_run.proceed(network, numbers, lost, np.int32(10), **static)
+    for name in ("queue_mean", "rate_mean", "utilisation"):
+        assert np.isnan(getattr(gone.summary, name)).all()
+
+
+@pytest.mark.parametrize("behind", [0.0, 1e-6])
+def test_an_instant_that_is_there_is_stopped_at_no_more(behind: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A window that opens as the run begins, or as the step does, to rounding, makes no step of no length."""
+    network, made = two(window=("0us", "20us") if not behind else ("1us", "20us"))
+    numbers = adaptive_run.numbers_of(dataclasses.replace(made, rtol=1e-4))
+    static: dict[str, Any] = {"points": 1, "depth": 64, "room": made.room, "full": False}
+    progress = adaptive_run.begin(network, numbers, **static)
+    steps = progress.steps._replace(time=np.array([behind * (1.0 - PASSED)]))
+    asked: list[float] = []
+
+    def attempt(self: Any, steps: Any, ahead: Any) -> Any:
+        asked.append(ahead.item())
+        return steps._replace(time=ahead, turn=steps.turn + 1), None
+
+    monkeypatch.setattr(adaptive_run.Adaptive, "attempt", attempt)
+    monkeypatch.setattr(adaptive_run, "_observe", lambda system, numbers, sums, step, steps: sums)
+    monkeypatch.setattr(adaptive_run, "_sample", lambda system, numbers, now, *rest: (now.sampled, now.samples))
+    adaptive_run.proceed(network, numbers, progress._replace(steps=steps), np.int32(50), **static)
+    starts = [] if behind else [float(np.ravel(network.arrival_lag)[0])]
+    assert asked == pytest.approx([*(at for at in starts if at > behind), 20e-6], rel=1e-9)
+
+
+# -- flows of two schemes ----------------------------------------------------------------------------------------------
+
+
+class Noting:
+    """A scheme's fluid side that notes what it is given, and answers by the number of its group."""
+
+    sending = None
+
+    def __init__(self, number: float, rows: int) -> None:
+        self.number, self.state = number, number + np.arange(float(rows))[:, None]
+        self.seen: dict[str, Any] = {}
+
+    def rate(self, state: Any) -> Any:
+        return self.state
+
+    def window(self, parameters: Any, state: Any) -> Any:
+        return 100.0 * self.state
+
+    def feedback(self, parameters: Any, signals: Any) -> Any:
+        self.seen["signals"] = signals
+        return self.number
+
+    def jump(self, parameters: Any, state: Any, progress: Any, observed: Any) -> Any:
+        self.seen |= {"progress": progress, "observed": observed}
+        return self.number
+
+    def project(self, parameters: Any, state: Any, line_rate: Any) -> Any:
+        self.seen["line_rate"] = line_rate
+        return -self.number
+
+
+def mixed() -> Any:
+    """Flows 0 and 2 of DCTCP, 1 of HPCC with 12 bytes of telemetry; their sides note what they are given."""
+    scenario = lot(fc.DCTCP(), header_bytes="100B", window_unit="payload")
+    schemes = fc.DCTCP(), fc.HPCC(int_bytes=12), fc.DCTCP()
+    flows = tuple(dataclasses.replace(f, scheme=each) for f, each in zip(scenario.flows, schemes, strict=True))
+    made: Any = system_of(plain_network(dataclasses.replace(scenario, flows=flows)), 1, np.float64(1.0))
+    y, z = made.start(np.float64)
+    made.__dict__["_fluid"] = Noting(10.0, 2), Noting(20.0, 1)
+    return made, y, z
+
+
+def test_rates_and_windows_are_in_the_order_of_flows() -> None:
+    made, y, z = mixed()
+    assert [group.flows for group in made.network.groups] == [(0, 2), (1,)]
+    assert made.rates(y).ravel().tolist() == [10.0, 20.0, 11.0]
+    assert made._offered(y, z, np.float64(1.0)).ravel().tolist() == [10.0, 20.0, 11.0]
+    np.testing.assert_allclose(made._windows(y).ravel(), [1000 * 1.1, 2000 * 1.112, 1100 * 1.1])
+    made._fluid[1].window = None
+    np.testing.assert_allclose(made._windows(y).ravel(), [1000 * 1.1, np.inf, 1100 * 1.1])
+    made._fluid[0].sending = lambda parameters, state, dt: made._fluid[0].state * dt
+    assert made._offered(y, z, np.float64(0.5)).ravel().tolist() == [5.0, 20.0, 5.5]
+
+
+def test_a_scheme_s_jump_is_told_of_its_own_flows() -> None:
+    """Bytes and packets of each, round trips with what its path's queues add; who has no jump is projected."""
+    made, y, z = mixed()
+    y = y._replace(sent=column(1, 2, 3))
+    z = z._replace(
+        acked=column(4, 5, 6), newly=column(7, 8, 9), wait=column(1, 2, 3, 4), wait_growth=column(1, 0, 0, -5)
+    )
+    states = made._jumped(y, z, Lagged((30.0, 40.0), None, None), np.float64(0.5))
+    assert states == (10.0, 20.0)
+    first, second = (side.seen["progress"] for side in made._fluid)
+    for progress, flows in ((first, [0, 2]), (second, [1])):
+        for name, start in (("sent", 1.0), ("acked", 4.0), ("newly", 7.0)):
+            assert getattr(progress, name).ravel().tolist() == [start + flow for flow in flows]
+        assert progress.dt == 0.5
+        assert progress.packet.ravel().tolist() == [1000.0]
+    assert (first.wire_packet.ravel().tolist(), second.wire_packet.ravel().tolist()) == ([1100.0, 1100.0], [1112.0])
+    assert first.own[..., 0].tolist() == [[1, 1], [1, 0]]
+    own = np.ravel(made.network.own_lag)
+    np.testing.assert_allclose(first.rtt.ravel(), [own[0] + 1 + 1 + 2, own[2] + 0], rtol=1e-12)
+    np.testing.assert_allclose(second.rtt.ravel(), [own[1] + 3], rtol=1e-12)
+    assert [side.seen["observed"] for side in made._fluid] == [30.0, 40.0]
+    made._fluid[0].jump = None
+    assert made._jumped(y, z, Lagged((30.0, 40.0), None, None)) == (-10.0, 20.0)
+
+
+def test_a_scheme_sees_marks_rates_and_telemetry_of_its_own_flows() -> None:
+    """Each second half of what is read of bytes sent is their slope, the rate."""
+    made, _, _ = mixed()
+    hops = sum(map(len, made.network.paths))
+    queue = column(*[20e3] * 4)
+    own, telemetry = column(1, 2, 3, 4, 5, 6), np.arange(3.0 * hops)[:, None]
+    found = made.feedback((queue, own, telemetry))
+    assert found.schemes == (10.0, 20.0)
+    assert (found.arrivals, found.queues) == (None, None)
+    first, second = (side.seen["signals"] for side in made._fluid)
+    marks = made._marking(queue).ravel()
+    views = [made.network.flows[flow][0] for flow in range(3)]
+    np.testing.assert_allclose(first[0].ravel(), marks[[views[0], views[2]]])
+    np.testing.assert_allclose(second[0].ravel(), marks[[views[1]]])
+    assert (first[1].ravel().tolist(), second[1].ravel().tolist()) == ([4.0, 6.0], [5.0])
+    assert (first[2].ravel().tolist(), second[2].ravel().tolist()) == ([1100.0, 1100.0], [1112.0])
+    assert second.telemetry.queue[..., 0].tolist() == [[2]]

@@ -11,7 +11,7 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.dde.stepping import Clock
-from fluidcc.engines.fluid import classes, completion
+from fluidcc.engines.fluid import classes, completion, lossless
 from fluidcc.engines.fluid.completion import sent_by
 from fluidcc.engines.fluid.dependencies import answer_delay, order_of, receipt_delay
 from fluidcc.engines.fluid.state import Lagged, Memory, State
@@ -187,6 +187,29 @@ def test_the_longest_wait_is_no_longer_than_the_run() -> None:
         if wait:  # what stands there now came in it, at 20 Gb/s at most
             assert carry.y.queue[0, 0] <= 20 * GIGABIT * wait * (1 + 1e-9)
     assert 2e-6 < longest < 20e-6
+
+
+@pytest.mark.parametrize(("asked", "at"), [(-7.5, -3.25), (-1000.0, -2000.0)])
+def test_searches_go_on_from_the_last_step_s_but_within_what_is_remembered(
+    asked: float, at: float, monkeypatch: Any
+) -> None:
+    """Bytes are sought from where the last was found, a step more ago; 64 records hold 61 steps."""
+    run = Run(lot(fc.ACC(), pfc=fc.PFC(xoff="400KB", xon_gap="20KB"), buffer="9MB"), DT, depth=64)
+    carry = run.steps(3)[-1]
+    begins: list[Any] = []
+
+    def search(ends: Any, filling: Any, target: Any, left: Any, begin: Any, strides: Any) -> Any:
+        begins.append(np.unique(begin).tolist())
+        return np.broadcast_to(begin, left.shape)
+
+    monkeypatch.setattr(lossless, "search", search)
+    pauses = carry.z.pauses
+    z = carry.z._replace(pauses=pauses._replace(asked=0 * pauses.asked + asked, at=0 * pauses.at + at))
+    found = run.system.look_back(carry.history, carry.step, run.loop.dt, carry.y, z)
+    expected = [max(at - 1.0, -61.0), max(asked - 1.0, -61.0)]
+    assert begins == [[pytest.approx(each, rel=1e-12)] for each in expected]
+    assert found.pauses is not None
+    np.testing.assert_allclose(found.pauses.round_trip, (1.0 - expected[1]) * DT, rtol=1e-12)
 
 
 def test_an_empty_queue_makes_nobody_wait() -> None:
