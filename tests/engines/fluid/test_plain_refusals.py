@@ -322,3 +322,42 @@ def test_single_precision_counts_no_bytes() -> None:
         plan.plan_of(windows, until="1ms", dtype="float32")
     assert plan.plan_of(INCAST, until="1ms", dtype="float32").dtype == "float32"
     assert PLAN.dtype == "float64"
+
+
+@pytest.mark.parametrize("name", ["kmin", "kmax", "capacity"])
+def test_nothing_is_known_of_traced_ramps(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan, "Tracer", Traced)
+    ramps: dict[str, Any] = {"kmin": [1.0], "kmax": [2.0], "capacity": [50.0]}
+    assert plan._jumps(network(**ramps), 0.5)
+    assert not plan._jumps(network(**{**ramps, name: Traced()}), 0.5)
+
+
+@pytest.mark.parametrize("name", ["marking_lag", "own_lag", "arrival_lag", "delay", "hop_lag", "ack_lag"])
+def test_traced_lags_are_asked_for(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan, "Tracer", Traced)
+    columns: dict[str, Any] = dict.fromkeys(("marking_lag", "own_lag", "arrival_lag"), np.ones((1, 1)))
+    gate: dict[str, Any] = dict.fromkeys(("delay", "hop_lag", "ack_lag"), np.ones((1, 1)))
+    assert plan._lags(network(**columns, ingress=SimpleNamespace(**gate))) == [1.0] * 6
+    (columns if name in columns else gate)[name] = Traced()
+    with pytest.raises(InputError, match="longest_lag: a delay is traced"):
+        plan._lags(network(**columns, ingress=SimpleNamespace(**gate)))
+
+
+@pytest.mark.parametrize("name", ["capacity", "multiplicity", "parameters", None])
+def test_traced_windows_or_links_leave_the_usual_wait(name: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a traced scheme that compares delays is refused; one that does not may be."""
+    monkeypatch.setattr(plan, "Tracer", Traced)
+    rules = SimpleNamespace(largest_window=lambda parameters: 400.0, longest_interval=lambda parameters: 7.0)
+    monkeypatch.setattr(plan, "fluid_of", lambda parameters: rules)
+    given: dict[str, Any] = {"capacity": np.array([50.0]), "multiplicity": np.array([[2.0]]), "parameters": 1.0}
+    given = {**given, name: Traced()} if name else given
+    groups = [SimpleNamespace(flows=(0,), parameters=given.pop("parameters"))]
+    made = network(**given, groups=groups, packet=[1.0], window_packet=[1.0], flows=[(0, (0,))])
+    assert plan._longest_wait(made) == (4e-3 if name else pytest.approx(1.25 * 800 / 50))
+    for needed in (frozenset(), {"delay"}):
+        monkeypatch.setattr(plan, "needs", lambda parameters, needed=needed: needed)
+        if needed and name == "parameters":
+            with pytest.raises(InputError, match="longest_lag: parameters of a scheme that compares delays"):
+                plan._longest_interval(made)
+        else:
+            assert plan._longest_interval(made) == (7.0 if needed else 0.0)
