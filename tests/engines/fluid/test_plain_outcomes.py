@@ -456,6 +456,30 @@ def test_an_instant_that_is_there_is_stopped_at_no_more(behind: float, monkeypat
     assert asked == pytest.approx([*(at for at in starts if at > behind), 20e-6], rel=1e-9)
 
 
+def test_what_is_short_of_an_instant_by_rounding_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A quarter for rounding, which halves and quarters are exact with: at 3/4 of an instant it is just there."""
+    monkeypatch.setattr(adaptive_run, "PASSED", 0.25)
+    (_, _, _), seen = adaptive(monkeypatch, [7.8, 7.875], [False])
+    assert len(seen["attempts"]) == 2
+    network, made = two()
+    numbers = adaptive_run.numbers_of(dataclasses.replace(made, rtol=1e-4))
+    numbers = numbers._replace(opens=np.float64(1.0), closes=np.float64(1.5), end=np.float64(2.0))
+    static: dict[str, Any] = {"points": 1, "depth": 64, "room": made.room, "full": False}
+    progress = adaptive_run.begin(network, numbers, **static)
+    asked: list[float] = []
+
+    def attempt(self: Any, steps: Any, ahead: Any) -> Any:
+        asked.append(ahead.item())
+        return steps._replace(time=0.75 * ahead, turn=steps.turn + 1), None
+
+    monkeypatch.setattr(adaptive_run.Adaptive, "attempt", attempt)
+    monkeypatch.setattr(adaptive_run, "_observe", lambda system, numbers, sums, step, steps: sums)
+    monkeypatch.setattr(adaptive_run, "_sample", lambda system, numbers, now, *rest: (now.sampled, now.samples))
+    steps = progress.steps._replace(time=np.array([0.5]))
+    adaptive_run.proceed(network, numbers, progress._replace(steps=steps), np.int32(20), **static)
+    assert asked == [1.0, 1.5, 2.0]
+
+
 # -- flows of two schemes ----------------------------------------------------------------------------------------------
 
 
