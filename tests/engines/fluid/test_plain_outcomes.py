@@ -408,7 +408,7 @@ def test_a_run_to_a_tolerance_measures_what_small_steps_do() -> None:
     assert progress.sums.queue_min.item() == np.inf
     part, _ = adaptive_run.proceed(network, numbers, progress, np.int32(5), **static)
     assert part.steps.turn == 5
-    _, whole = adaptive_run.proceed(network, numbers, part, np.int32(5000), **static)
+    _, whole = adaptive_run.proceed(network, numbers, part, np.int32(400), **static)
     run = Run(network, 0.1e-6, depth=2048)
     states = run.steps(200)
     queue = queues(states)[:, 0]
