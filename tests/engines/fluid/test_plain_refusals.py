@@ -229,6 +229,45 @@ def test_plans_that_make_no_sense_are_refused(options: dict[str, Any], word: str
         plan.plan_of(FIXED, **{"until": "1ms", **options})
 
 
+@pytest.mark.parametrize(
+    ("until", "wanted", "expected"),
+    [
+        ("60us", "5us", (3, 2, 2)),  # of 1, 2 and 3, though 6 would be nearer
+        ("60us", "6us", (6, 1, 1)),
+        ("60us", "7us", (6, 1, 1)),
+        ("70us", "5us", (1, 7, 5)),  # nothing else divides 7
+        ("60us", "1us", (1, 6, 1)),
+        ("40us", "6us", (4, 1, 2)),
+    ],
+)
+def test_a_spacing_that_does_not_fit_is_the_largest_below_that_divides_that_of_percentiles(
+    until: str, wanted: str, expected: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten samples for percentiles, of steps of 1 us, and no room for more."""
+    monkeypatch.setattr(plan, "_MOST_SAMPLES", 9)
+    found = plan.plan_of(FIXED, until=until, dt="1us", samples=10, sample_interval=wanted)
+    assert (found.stride, found.every, found.thin) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"), [({}, 1), ({"halving": True}, 2), ({"halving": True, "window": "1us:4us"}, 4)]
+)
+def test_steps_are_as_many_as_their_counter_holds(
+    options: dict[str, Any], parts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thousand steps, or those of its half or a quarter; a lag of four takes a counter of as many at least."""
+    monkeypatch.setattr(plan, "MOST_STEPS", 1000 * parts)
+    assert plan.plan_of(FIXED, until="1ms", dt="1us", **options).steps == 1000
+    monkeypatch.setattr(plan, "MOST_STEPS", 1000 * parts - 1)
+    with pytest.raises(InputError, match=r"until: .* takes"):
+        plan.plan_of(FIXED, until="1ms", dt="1us", **options)
+    monkeypatch.setattr(plan, "MOST_STEPS", 4 * parts)
+    assert plan.plan_of(FIXED, until="4us", dt="1us", **options).steps == 4
+    monkeypatch.setattr(plan, "MOST_STEPS", 4 * parts - 1)
+    with pytest.raises(InputError, match="delay: a lag of up to" if parts == 1 else "takes"):
+        plan.plan_of(FIXED, until="3us" if parts == 1 else "4us", dt="1us", **options)
+
+
 FIXED = module.network_of(resolve(fc.incast(2, scheme=fc.DCQCN(feedback_delay="4us"))))
 
 

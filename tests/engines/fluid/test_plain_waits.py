@@ -172,6 +172,25 @@ def test_what_is_there_at_the_start() -> None:
     np.testing.assert_array_equal(z.due, np.broadcast_to(sizes, (6, 1)))
 
 
+def test_flow_control_starts_with_nothing_come_stopped_or_told() -> None:
+    """Last bytes left, and were sent, a step ago at the latest; no port has seen a RESUME."""
+    made = system(lot(fc.ACC(), pfc=fc.PFC(xoff="400KB", xon_gap="20KB"), buffer="9MB"))
+    y, z = made.start(np.float64)
+    assert not any(np.any(counts) for counts in y.counts)
+    pauses = z.pauses
+    assert (np.unique(pauses.at).tolist(), np.unique(pauses.asked).tolist()) == ([-1.0], [-1.0])
+    for name in ("through", "stopping", "told", "acks", "shares", "round_trip", "pace", "longest"):
+        assert not np.any(getattr(pauses, name))
+    assert np.isinf(pauses.port.on).all()
+    for name in ("paused", "held", "at_resume", "state", "checked", "at_check"):
+        assert not np.any(getattr(pauses.port, name))
+    hops, flows, ports = len(made._hops), len(made.network.flows), made._gate.count
+    assert [len(each) for each in pauses.counts] == [3 * hops, 3 * hops, ports]
+    lengths = {"through": 3 * hops, "at": 2, "stopping": ports, "acks": 3 * flows, "shares": 2 * flows, "asked": flows}
+    assert {name: len(getattr(pauses, name)) for name in lengths} == lengths
+    assert (z.wait, z.wait_growth, z.reached) == (None, None, None)
+
+
 def test_the_longest_wait_is_no_longer_than_the_run() -> None:
     """Waits under flow control: those of a queue's bytes, found by its counts, or a round trip, whichever is longer."""
     scenario = fc.incast(
