@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 from types import SimpleNamespace
@@ -185,6 +186,23 @@ def test_a_run_goes_on_with_other_numbers_from_another_state_or_disturbed(plain:
 def _tracked() -> tuple[Network, Plan]:
     network = plain_network(fc.incast(1, scheme="hpcc"))
     return network, plan_of(network, until="20us", dt="1us")
+
+
+@pytest.mark.parametrize(("dtype", "double"), [("float64", True), ("float32", False)])
+def test_all_parts_of_a_run_are_in_its_precision(
+    plain: None, dtype: str, double: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(engine, "our_settings", lambda double: asked.append(double) or contextlib.nullcontext())
+    network, made = two(dtype=dtype, samples=2)
+    engine.execute(network, made)
+    going = Continued(network, made)
+    going.window(2)
+    going.perturb(0.1)
+    going.change(network)
+    going.begin_at(going.state)
+    assert len(asked) >= 6
+    assert set(asked) == {double}
 
 
 def test_a_wait_longer_than_the_history_is_not_gone_on_with(plain: None, monkeypatch: pytest.MonkeyPatch) -> None:
