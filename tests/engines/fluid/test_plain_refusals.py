@@ -42,7 +42,7 @@ def key(monkeypatch: pytest.MonkeyPatch, marking: Any = (1.0, 2.0), **given: Any
 def test_flows_with_plain_lags_see_alike_if_path_class_and_lags_are_the_same(
     other: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the lags are made of is not asked, nor the own lag if it is traced."""
+    """Parts of the lags are not asked for, nor the own lag if it is traced."""
     alike = key(monkeypatch)
     assert alike == key(monkeypatch, access_delay=9.0, feedback_delay=9.0, line_rate=9.0)
     assert alike != key(monkeypatch, **other)

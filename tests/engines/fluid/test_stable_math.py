@@ -188,7 +188,7 @@ def test_single_precision(value: float) -> None:
 
 
 def test_an_empty_queue_with_kmin_0_has_a_mark_of_no_slope() -> None:
-    """As below kmin: the ramp's slope begins beyond it."""
+    """The slope of the ramp begins beyond kmin."""
     for kmin in (0.0, 10.0):
         value, slope = jax.jvp(lambda queue, kmin=kmin: red(queue, kmin, 30.0, 0.4), (kmin,), (1.0,))
         assert (float(value), float(slope)) == (0.0, 0.0)
