@@ -105,7 +105,12 @@ def test_ingresses_are_hosts_cables_and_links() -> None:
     assert found.own == (True, False, True)
     assert np.ravel(found.delay) == pytest.approx([3e-6, 1e-6, 4e-6])
     assert np.ravel(found.share).tolist() == [0.5, 1.0, 1.0]
-    assert np.ravel(found.hop_lag) == pytest.approx([3e-6, 1e-6, 4e-6], rel=0.2)
+    stored = 1000 * 8 / 100e9  # of a packet, at its host and at each link
+    assert np.ravel(found.hop_lag) == pytest.approx([3e-6 + stored, 1e-6 + stored, 4e-6 + stored], rel=1e-9)
+    back = [2e-6 + stored + 6e-6, 2e-6 + stored + 6e-6]  # the last link, and the whole way back
+    acks = np.ravel(found.ack_lag) - back
+    assert ((acks >= 0) & (acks < 2 * stored)).all()
+    assert np.ravel(found.max_on).tolist() == [-1.0, -1.0]
     assert np.ravel(found.xoff).tolist() == [105e3]
     assert np.ravel(found.xon).tolist() == [75e3]
 

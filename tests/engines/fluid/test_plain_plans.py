@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import itertools
 import math
 from types import SimpleNamespace
 from typing import Any
@@ -219,7 +221,7 @@ def test_samples_of_an_odd_spacing_fit_in_memory(
 def simulated(monkeypatch: pytest.MonkeyPatch, made: plan.Plan, waits: tuple[float, ...] = (), **options: Any) -> Any:
     """Plans that were executed, and what was then compared; each run takes a second to compile and two to run."""
     executed: list[Any] = []
-    seen: dict[str, Any] = {"plans": []}
+    seen: dict[str, Any] = {"plans": [], "shares": []}
     left = [*waits, 0.0]
 
     def plan_of(network: Any, **given: Any) -> plan.Plan:
@@ -228,6 +230,8 @@ def simulated(monkeypatch: pytest.MonkeyPatch, made: plan.Plan, waits: tuple[flo
 
     def execute(network: Any, plan: plan.Plan, **given: Any) -> Any:
         executed.append(plan)
+        for share in (0.0, 1.0) if "report" in given else ():
+            given["report"](share)
         means = np.array(options.get("means", [1.0, np.nan]))
         return SimpleNamespace(plan=plan, summary=SimpleNamespace(queue_mean=means)), 1.0, 2.0
 
@@ -238,9 +242,14 @@ def simulated(monkeypatch: pytest.MonkeyPatch, made: plan.Plan, waits: tuple[flo
 
         return compare
 
+    def bar(text: str, total: int, unit: str) -> Any:
+        seen["total"] = total
+        return contextlib.nullcontext(seen["shares"].append)
+
     names = {
         "network_of": lambda scenario: SimpleNamespace(packet=np.array([1000.0, 1062.0])), "plan_of": plan_of,
         "execute": execute, "_require_trace": lambda *given: None, "longest_wait": lambda *given: left.pop(0),
+        "Bar": bar,
         "discretisation_error": compared("steps"), "tolerance_error": compared("tolerance"),
         "_summary": lambda scenario, network, plan, outcome, seconds, more: seen.update(more=more, seconds=seconds),
         "_dataset": lambda *given: None, "Trace": lambda dataset: None,
@@ -271,6 +280,26 @@ def test_errors_are_those_of_half_and_twice_the_step_or_half_and_a_quarter(monke
     executed, seen = simulated(monkeypatch, PLAN, estimate_error=False)
     assert len(executed) == 1
     assert seen["more"]["discretisation_error"] == run.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("values", "estimate", "total", "parts"),
+    [
+        ({}, False, 21, [1]),
+        ({}, True, 3 * 21, [1, 1, 1]),  # tolerances count as equal
+        ({"rtol": None}, True, round(3.5 * 21), [1, 2, 0.5]),  # half the step takes twice as many, twice as long half
+        ({"rtol": None, "coarsens": False}, True, 7 * 21, [1, 2, 4]),
+        ({"rtol": None}, False, 21, [1]),
+    ],
+)
+def test_progress_goes_through_all_runs_by_their_steps(
+    values: dict[str, Any], estimate: bool, total: int, parts: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One run goes on where the one before ended, and the last ends at the whole."""
+    _, seen = simulated(monkeypatch, dataclasses.replace(PLAN, **values), estimate_error=estimate)
+    ends = np.cumsum([0.0, *parts]) / sum(parts)
+    assert seen["shares"] == pytest.approx([share for two in itertools.pairwise(ends) for share in two], abs=1e-12)
+    assert seen["total"] == total
 
 
 def test_a_run_whose_queues_are_longer_than_its_history_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:

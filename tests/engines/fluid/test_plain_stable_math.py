@@ -73,3 +73,17 @@ def test_derivative_of_the_ratio() -> None:
     wanted = ((long + step) / -np.log1p(-long - step) - (long - step) / -np.log1p(-long + step)) / (2 * step)
     _, slope = RULES["_per_log"].jvp((at, -np.log1p(-at)), (np.full(len(at), 2.0), np.zeros(len(at))))
     np.testing.assert_allclose(slope, 2.0 * np.array(wanted, float), rtol=1e-7)
+
+
+def test_series_end_where_they_are_longer_off_than_quotients() -> None:
+    """At 0.1 the one of y/(exp(y) - 1) leaves out y^7/151200; at 1e-3 that of p/l leaves out 863/10080 p^5."""
+    y, p = np.array([0.1]), np.array([1e-3])
+    long = np.longdouble(y)
+    exact = (np.expm1(long) - long * np.exp(long)) / np.expm1(long) ** 2
+    _, slope = RULES["bernoulli"].jvp((y,), (np.ones(1),))
+    assert abs(slope - exact) < 2e-13 < 0.5 * y**7 / 151200
+    log = -np.log1p(-np.longdouble(p))
+    _, slope = RULES["_per_log"].jvp((p, -np.log1p(-p)), (np.ones(1), np.zeros(1)))
+    quotient = (1.0 - p / -np.log1p(-p) / (1.0 - p)) / -np.log1p(-p)
+    assert slope == quotient
+    np.testing.assert_allclose(np.float64((1 - p / log / (1 - p)) / log), quotient, rtol=1e-12)

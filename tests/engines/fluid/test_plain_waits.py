@@ -11,7 +11,7 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.dde.stepping import Clock
-from fluidcc.engines.fluid import classes, completion
+from fluidcc.engines.fluid import classes, completion, lossless
 from fluidcc.engines.fluid.completion import sent_by
 from fluidcc.engines.fluid.dependencies import answer_delay, order_of, receipt_delay
 from fluidcc.engines.fluid.state import Lagged, Memory, State
@@ -172,6 +172,25 @@ def test_what_is_there_at_the_start() -> None:
     np.testing.assert_array_equal(z.due, np.broadcast_to(sizes, (6, 1)))
 
 
+def test_flow_control_starts_with_nothing_come_stopped_or_told() -> None:
+    """Last bytes left, and were sent, a step ago at the latest; no port has seen a RESUME."""
+    made = system(lot(fc.ACC(), pfc=fc.PFC(xoff="400KB", xon_gap="20KB"), buffer="9MB"))
+    y, z = made.start(np.float64)
+    assert not any(np.any(counts) for counts in y.counts)
+    pauses = z.pauses
+    assert (np.unique(pauses.at).tolist(), np.unique(pauses.asked).tolist()) == ([-1.0], [-1.0])
+    for name in ("through", "stopping", "told", "acks", "shares", "round_trip", "pace", "longest"):
+        assert not np.any(getattr(pauses, name))
+    assert np.isinf(pauses.port.on).all()
+    for name in ("paused", "held", "at_resume", "state", "checked", "at_check"):
+        assert not np.any(getattr(pauses.port, name))
+    hops, flows, ports = len(made._hops), len(made.network.flows), made._gate.count
+    assert [len(each) for each in pauses.counts] == [3 * hops, 3 * hops, ports]
+    lengths = {"through": 3 * hops, "at": 2, "stopping": ports, "acks": 3 * flows, "shares": 2 * flows, "asked": flows}
+    assert {name: len(getattr(pauses, name)) for name in lengths} == lengths
+    assert (z.wait, z.wait_growth, z.reached) == (None, None, None)
+
+
 def test_the_longest_wait_is_no_longer_than_the_run() -> None:
     """Waits under flow control: those of a queue's bytes, found by its counts, or a round trip, whichever is longer."""
     scenario = fc.incast(
@@ -187,6 +206,29 @@ def test_the_longest_wait_is_no_longer_than_the_run() -> None:
         if wait:  # what stands there now came in it, at 20 Gb/s at most
             assert carry.y.queue[0, 0] <= 20 * GIGABIT * wait * (1 + 1e-9)
     assert 2e-6 < longest < 20e-6
+
+
+@pytest.mark.parametrize(("asked", "at"), [(-7.5, -3.25), (-1000.0, -2000.0)])
+def test_searches_go_on_from_the_last_step_s_but_within_what_is_remembered(
+    asked: float, at: float, monkeypatch: Any
+) -> None:
+    """Bytes are sought from where the last was found, a step more ago; 64 records hold 61 steps."""
+    run = Run(lot(fc.ACC(), pfc=fc.PFC(xoff="400KB", xon_gap="20KB"), buffer="9MB"), DT, depth=64)
+    carry = run.steps(3)[-1]
+    begins: list[Any] = []
+
+    def search(ends: Any, filling: Any, target: Any, left: Any, begin: Any, strides: Any) -> Any:
+        begins.append(np.unique(begin).tolist())
+        return np.broadcast_to(begin, left.shape)
+
+    monkeypatch.setattr(lossless, "search", search)
+    pauses = carry.z.pauses
+    z = carry.z._replace(pauses=pauses._replace(asked=0 * pauses.asked + asked, at=0 * pauses.at + at))
+    found = run.system.look_back(carry.history, carry.step, run.loop.dt, carry.y, z)
+    expected = [max(at - 1.0, -61.0), max(asked - 1.0, -61.0)]
+    assert begins == [[pytest.approx(each, rel=1e-12)] for each in expected]
+    assert found.pauses is not None
+    np.testing.assert_allclose(found.pauses.round_trip, (1.0 - expected[1]) * DT, rtol=1e-12)
 
 
 def test_an_empty_queue_makes_nobody_wait() -> None:
@@ -255,6 +297,17 @@ def test_a_last_byte_leaves_as_all_before_it_has_been_served(
     found: Any = completion.waits_served(None, ((0, 0, 0),), SimpleNamespace(dt=1.0), z, None, None)  # pyright: ignore[reportArgumentType]
     np.testing.assert_allclose(np.ravel(found["drain"]), [then], atol=1e-12)
     np.testing.assert_allclose(np.ravel(found["ahead"]), [ahead_then], atol=1e-12)
+
+
+def test_a_byte_alone_waits_for_nobody_where_its_class_is_not_served(monkeypatch: Any) -> None:
+    """Nothing is served in the step, and nothing stood before it; a byte behind others stays."""
+    there, since, queued = np.array([[True], [True]]), column(0.4, 0.4), column(0.0, 3.0)
+    monkeypatch.setattr(completion, "found", lambda *given: (there, since, queued))
+    z = SimpleNamespace(drain=column(NAN, NAN), ahead=column(INF, INF), _replace=lambda **values: values)
+    hops, clock, idle = ((0, 0, 0), (1, 0, 0)), SimpleNamespace(dt=1.0), np.zeros((1, 1))
+    found: Any = completion.waits_served(None, hops, clock, z, None, idle)  # pyright: ignore[reportArgumentType]
+    np.testing.assert_array_equal(np.ravel(found["drain"]), [0.0, NAN])
+    assert np.ravel(found["ahead"]).tolist() == [0.0, 3.0]
 
 
 def test_arrivals_of_classes_are_found_by_bytes_that_came_and_had_gone(monkeypatch: Any) -> None:

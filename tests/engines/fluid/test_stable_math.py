@@ -14,6 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from fluidcc.engines.fluid.marking import red
 from fluidcc.engines.fluid.stable_math import bernoulli, hazard, saturation
 
 # Tolerances, set before anything was measured.
@@ -184,3 +185,10 @@ def test_single_precision(value: float) -> None:
         log, per_log = logs
         assert abs(float(log) - exactly("log", value)[0]) <= FLOAT32
         assert abs(float(per_log) - exactly("per_log", value)[0]) <= FLOAT32
+
+
+def test_an_empty_queue_with_kmin_0_has_a_mark_of_no_slope() -> None:
+    """The slope of the ramp begins beyond kmin."""
+    for kmin in (0.0, 10.0):
+        value, slope = jax.jvp(lambda queue, kmin=kmin: red(queue, kmin, 30.0, 0.4), (kmin,), (1.0,))
+        assert (float(value), float(slope)) == (0.0, 0.0)
