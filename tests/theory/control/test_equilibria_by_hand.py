@@ -11,9 +11,11 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.errors import InputError
-from fluidcc.scenario.model import resolve
+from fluidcc.scenario.model import RED, resolve
 from fluidcc.theory.control import equilibrium as module
 from fluidcc.theory.control.equilibrium import Equilibrium, _checked, _kinds, _newton, _run, _solved
+from fluidcc.theory.control.fixed_point import _marking, flows_of, links_of
+from fluidcc.theory.control.marking import along
 
 SCENARIO = resolve(fc.incast(2))
 
@@ -135,3 +137,64 @@ def test_ends_of_searches_that_differ_are_told_apart(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(module, "expanded", lambda end, whole, classes: end)
     found: list[Any] = _newton(SCENARIO)
     assert [k for k, each in enumerate(given) if any(each is one for one in found)] == [0, 2, 3]
+
+
+def test_a_mark_of_any_link_of_a_path_is_one() -> None:
+    assert along([0.5, 1e-20, 0.2], (1,)) == 1e-20
+    assert along([0.5, 0.3, 0.2], (0, 2)) == pytest.approx(1 - 0.5 * 0.8)
+    assert along([0.5, 0.3, 0.2], (0, 1, 2)) == pytest.approx(1 - 0.5 * 0.7 * 0.8)
+
+
+def _link(marking: RED | None, name: str | None = None) -> Any:
+    return SimpleNamespace(marking=marking, name=name, rate=10.0)
+
+
+RAMP, STEP = (
+    cast(Any, SimpleNamespace(kmin=100.0, kmax=300.0, pmax=0.1)),
+    cast(Any, SimpleNamespace(kmin=100.0, kmax=100.0, pmax=0.1)),
+)
+
+
+def test_the_red_line_is_extended_beyond_kmax_and_not_below_kmin() -> None:
+    queues = (0.0, 100.0, 200.0, 300.0, 500.0)
+    assert [_marking(_link(RAMP), queue) for queue in queues] == pytest.approx([0.0, 0.0, 0.05, 0.1, 0.2])
+    assert [_marking(_link(red), 500.0) for red in (None, STEP)] == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("links", "probabilities", "queues", "exists", "on_ramp"),
+    [
+        ([RAMP], [0.05], [200.0], True, True),
+        ([RAMP], [0.1], [300.0], True, True),  # the end of the ramp is on it
+        ([RAMP], [0.15], [400.0], False, False),
+        ([STEP], [0.05], [100.0], False, False),
+        ([RAMP], [0.0], [0.0], True, False),  # nothing is marked
+        ([None], [0.0], [0.0], True, True),  # nothing could be
+        ([None, RAMP], [0.0, 0.05], [0.0, 200.0], True, True),
+        ([RAMP, RAMP], [0.05, 0.15], [200.0, 400.0], False, False),
+        ([RAMP, RAMP], [0.15, 0.05], [400.0, 200.0], False, False),
+        ([RAMP, RAMP], [0.0, 0.05], [0.0, 200.0], True, True),
+    ],
+)
+def test_links_are_on_their_ramps(links: Any, probabilities: Any, queues: Any, exists: bool, on_ramp: bool) -> None:
+    """A marking beyond pmax or of a step has no equilibrium; the queue is where the ramp marks so."""
+    flows = [SimpleNamespace(path=(0,), multiplicity=3), SimpleNamespace(path=(len(links) - 1,), multiplicity=2)]
+    scenario: Any = SimpleNamespace(links=[_link(each) for each in links], flows=flows)
+    rows, *found = links_of(scenario, probabilities, [1.0, 2.0])
+    assert found == [exists, on_ramp]
+    assert [row["queue_bytes"] for row in rows] == pytest.approx(queues)
+    assert [row["marking_probability"] for row in rows] == probabilities
+    assert [row["name"] for row in rows] == ["link 0", "link 1"][: len(rows)]
+    loads = [row["utilisation"] for row in rows]
+    assert loads == pytest.approx([0.7] if len(rows) == 1 else [0.3, 0.4])
+    given, *found = links_of(scenario, probabilities, [1.0, 2.0], [7.0, 8.0])
+    assert found == [exists, on_ramp]
+    assert [row["queue_bytes"] for row in given] == [7.0, 8.0][: len(rows)]
+
+
+def test_rows_of_flows_have_their_names_paths_and_rates() -> None:
+    flows = [SimpleNamespace(name=None, path=(0, 1)), SimpleNamespace(name="mine", path=(1,))]
+    rows = flows_of(cast(Any, SimpleNamespace(flows=flows)), [0.5, 0.2], [(1.0, {}), (2.0, {"window_bytes": 3.0})])
+    assert [(row["name"], row["rate_bytes_per_s"]) for row in rows] == [("flow 0", 1.0), ("mine", 2.0)]
+    assert [row["marking_probability"] for row in rows] == pytest.approx([0.6, 0.2])
+    assert rows[1]["window_bytes"] == 3.0

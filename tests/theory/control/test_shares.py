@@ -22,7 +22,7 @@ from fluidcc.schemes.dcqcn import equilibrium as side
 from fluidcc.theory.control.equilibrium import Equilibrium, equilibria
 from fluidcc.theory.control.fixed_point import SAME, same, state_of
 from fluidcc.theory.control.local import movement
-from fluidcc.theory.control.shares import Sender, sizes
+from fluidcc.theory.control.shares import Sender, _brackets, _suspects, sizes
 from fluidcc.theory.control.states import NoEquilibriumError
 from tests.oracles import dcqcn_reference as reference
 
@@ -331,6 +331,47 @@ def test_sizes_of_groups() -> None:
     assert len(many) <= 200
     assert many[0] == 1
     assert many[-1] == 999_999
+    assert [1_000_000 - n for n in reversed(many)] == many  # the rest of a group is a group that is tried
+    assert sizes(200.5) == list(range(1, 201))
+    assert len(sizes(202)) < 201
+
+
+def test_roots_are_suspected_at_changes_of_sign_and_near_0() -> None:
+    """A dip counts if it is below its own bound; at the end only the first rate is one, and a bound is none itself."""
+
+    def suspects(rough: list[float], close: list[float] | float) -> list[int]:
+        return _suspects(np.array(rough), np.broadcast_to(close, len(rough))).tolist()
+
+    assert suspects([3.0, 2.0, -1.0, -2.0], 0.0) == [1]
+    assert suspects([-3.0, 2.0, 1.0, -2.0], 0.0) == [0, 2]
+    assert suspects([3.0, 2.0, 0.5, 2.0, 3.0], 1.0) == [2]
+    assert suspects([-3.0, -2.0, -0.5, -2.0, -3.0], 1.0) == [2]
+    assert suspects([3.0, 2.0, 1.0, 2.0, 3.0], 1.0) == []
+    assert suspects([3.0, 2.0, 0.5, 2.0, 3.0], [1.0, 9.0, 0.5, 0.0, 9.0]) == []
+    assert suspects([3.0, 0.5, 0.5, 2.0], 1.0) == [1, 2]
+    assert suspects([3.0, 2.0, 0.5, 0.4], 1.0) == []
+    assert suspects([0.5, 2.0, 3.0], 1.0) == [0]
+    assert suspects([1.0, 2.0, 3.0], 1.0) == []
+    assert suspects([3.0, 0.9, 0.8, 0.7], 1.0) == []
+
+
+def test_ends_of_a_range_have_two_signs() -> None:
+    """A gap that dips below 0 between two rates, from above or upside down, at either end or not at all."""
+    R = np.linspace(0.0, 4.0, 5)
+    assert _brackets(R, lambda rate: rate - 1.5) == [(1.0, 2.0)]
+    assert _brackets(R, lambda rate: (rate - 0.5) * (rate - 3.5)) == [(0.0, 1.0), (3.0, 4.0)]
+    for sign in (1, -1):
+        for lowest in (0.25, 2.25, 3.75):
+
+            def gap(rate: Any, sign: int = sign, lowest: float = lowest) -> Any:
+                return sign * 100 * ((rate - lowest) ** 2 - 0.01)
+
+            (low, middle), (again, high) = _brackets(R, gap)
+            nearest = round(lowest)
+            assert (low, high) == (max(nearest - 1, 0), min(nearest + 1, 4))
+            assert middle == again == pytest.approx(lowest, abs=1e-3)
+        assert _brackets(R, lambda rate, sign=sign: sign * ((rate - 2.25) ** 2 + 0.01)) == []
+    assert _brackets(R, lambda rate: (rate - 2.25) ** 2 + 0.0 * rate + 1e-9) == []
 
 
 def test_an_unequal_one_may_exist_alone() -> None:

@@ -72,3 +72,21 @@ def test_bad_links_are_refused(options: dict[str, object], reason: str) -> None:
         multiq.orbit(0.5, **options)
     with pytest.raises(fc.InputError, match="start"):
         multiq.orbit(0.0, share=0.5)
+
+
+@pytest.mark.parametrize(
+    ("sent", "backlog", "rules"),
+    [
+        (0.2, 0.0, (0.2 / 4, 0.2 / 1.5, 0.2)),
+        (1.0, 0.5, (1.5 / 4, 1.5 / 2, 1.5)),  # at the guarantee, still by it
+        (2.0, 0.0, (0.5, 2 / 3, 2 / 3)),  # half the line and half of what was sent
+        (2.0, 0.1, (2.1 / 4, 2.1 / 3, 2 / 3)),  # at the threshold the queue is empty
+        (2.0, 0.5, (2.5 / 4, 2.5 / 3, 1.25)),
+    ],
+)
+def test_u_of_each_rule_by_hand(sent: float, backlog: float, rules: tuple[float, ...]) -> None:
+    """Of a line of 4 of which 1 is guaranteed, and up to 1 more was unused; terms, bounds and branches swapped."""
+    unused = 1.0 if sent > 0.2 else 1.3
+    link = {"guaranteed": 1.0, "line": 4.0, "unused": unused, "threshold": 0.1}
+    found = [float(multiq.of_class(sent, backlog, rule, **link)) for rule in ("class", "spare", "slides")]
+    assert found == pytest.approx(list(rules))
