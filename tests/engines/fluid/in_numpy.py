@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import Any
 
 import jax
@@ -120,8 +121,19 @@ def numpy_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
                 monkeypatch.setattr(module, key, Lax())
             elif isinstance(value, jax.custom_jvp):
                 monkeypatch.setattr(module, key, value.fun)
+            elif isinstance(value, FunctionType):
+                _to_numpy(value, monkeypatch)
     with np.errstate(all="ignore"):
         yield
+
+
+def _to_numpy(rule: FunctionType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bring a rule of a law, and the rules that it calls, into NumPy's world (`fluidcc.contract.law`)."""
+    if rule.__globals__.get("xp") is jnp:
+        monkeypatch.setitem(rule.__globals__, "xp", _Numpy())
+        for called in list(rule.__globals__.values()):
+            if isinstance(called, FunctionType):
+                _to_numpy(called, monkeypatch)
 
 
 def plain_network(scenario: Scenario) -> Network:
