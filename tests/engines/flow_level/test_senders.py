@@ -70,6 +70,15 @@ def test_timers_and_counts_are_told_as_often_as_they_are_over(monkeypatch: pytes
     assert notice(2.0, monkeypatch, sent=1.0, counter=1.5).told == []
 
 
+NSCC = SimpleNamespace(
+    proportional_increase=0.0, fair_increase=0.0, fast_increase=0.25, eta=0.0, bdp=REFERENCE_BDP, mtu=1000.0,
+    target_delay=6e-6, clear_delay=2e-6, averaging=1e-5, gamma=0.8, max_md_jump=0.5, adjust_period=1.0,
+    qa_threshold=1.0, qa_gate=3.0, quick_adapt=False, max_window=1e4, base_rtt=10e-6,
+)  # fmt: skip
+BEGUN = law.State(
+    rate=1e10, window=4000.0, base_rtt=10e-6, delay=0.0, average=0.0, clear=5000.0, fast=1.0, since_adjust=0.0,
+    since_cut=0.0, expected=0.0, achieved=0.0, qa_left=1.0, to_ignore=0.0,
+)  # fmt: skip
 DELAYS = {"none": 0.0, "some": 3e-6, "much": 7e-6}  # 2 us are clear, 6 us the target
 
 
@@ -88,18 +97,20 @@ def test_nscc_counts_clear_bytes_until_delay_or_marks_and_delay(
     delay: str, marks: float, clear: float, fast: int
 ) -> None:
     """It is in fast increase after 5000 bytes in a row, more than its window; 2000 come in this step."""
-    p = SimpleNamespace(
-        proportional_increase=0.0, fair_increase=0.0, fast_increase=0.25, eta=0.0, bdp=REFERENCE_BDP, mtu=1000.0,
-        target_delay=6e-6, clear_delay=2e-6, averaging=1e-5, gamma=0.8, max_md_jump=0.5, adjust_period=1.0,
-        qa_threshold=1.0, qa_gate=3.0, quick_adapt=False, max_window=1e4, base_rtt=10e-6,
-    )  # fmt: skip
-    state = law.State(
-        rate=1e10, window=4000.0, base_rtt=10e-6, delay=0.0, average=0.0, clear=5000.0, fast=1.0, since_adjust=0.0,
-        since_cut=0.0, expected=0.0, achieved=0.0, qa_left=1.0, to_ignore=0.0,
-    )  # fmt: skip
     rtt = 10e-6 + DELAYS[delay]
     acks = Progress(13000.0, 9000.0, 2000.0, 1000.0, 1000.0, 1e10, 0.0, rtt, 1e-6)
-    new = law.on_step(p, state, acks, marks)
+    new = law.on_step(NSCC, BEGUN, acks, marks)
     assert (new.clear, new.fast) == (pytest.approx(clear), fast)
     assert new.window == pytest.approx(4000.0 + (0.25 * 2000.0 * (1 - marks) if fast else 0.0))
-    assert law.window(p, new) == pytest.approx(new.window - 500.0)
+    assert law.window(NSCC, new) == pytest.approx(new.window - 500.0)
+
+
+@pytest.mark.parametrize(("achieved", "window"), [(0.0, 1000.0), (900.0, 1100.0), (1049.0, 1249.0), (1051.0, 4000.0)])
+def test_nscc_s_window_is_what_came_through_in_a_period_of_extreme_delay(achieved: float, window: float) -> None:
+    """Catches a window of less than a packet, and an eighth of the largest, 1250 bytes, that counts or does not."""
+    p = SimpleNamespace(**vars(NSCC) | {"quick_adapt": True, "qa_threshold": 5e-6})
+    acks = Progress(13000.0, 9000.0, 200.0, 1000.0, 1000.0, 1e10, 0.0, 17e-6, 1e-6)
+    new = law.on_step(p, BEGUN._replace(qa_left=0.0, achieved=achieved), acks, 0.0)
+    assert new.window == pytest.approx(window)
+    assert new.to_ignore == (4000.0 if window < 4000.0 else 0.0)
+    assert new.qa_left == pytest.approx(16e-6)  # a round trip and the target
