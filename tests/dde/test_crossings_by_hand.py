@@ -41,7 +41,7 @@ def test_a_grid_has_an_end_to_its_turns(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_refining_finds_a_zero_or_the_better_end() -> None:
-    """Of the second curve; a zero on an end, or none in between, gives the end whose value is the less."""
+    """The second curve's zero; one on an end, or none in between, gives the end whose value is the less."""
 
     def curves(w: np.ndarray) -> np.ndarray:
         return np.stack([w + 1, w**2 - 2], axis=1)

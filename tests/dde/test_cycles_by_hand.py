@@ -69,7 +69,7 @@ def test_six_multipliers_and_all_that_do_not_shrink_are_kept() -> None:
 
 
 def test_a_course_is_compared_with_as_many_periods_as_it_has() -> None:
-    """Of three periods one is spoiled by a tenth of peak to peak; the period is off by a hundredth."""
+    """One of three periods is spoiled by a tenth of peak to peak; the period is off by a hundredth."""
     profile = swing(period=2.0)
 
     def course(share: np.ndarray) -> np.ndarray:

@@ -91,7 +91,7 @@ def test_balanced_rows_and_columns_are_alike_within_a_power_of_two() -> None:
 
 
 def test_states_act_on_each_other_through_others() -> None:
-    """Of a ring of five all do; of a chain none but each on itself."""
+    """All states of a ring of five act on each other; in a chain each acts on itself alone."""
     ring = np.roll(np.eye(5, dtype=bool), 1, axis=1)
     assert _mutual(ring[None]).all()
     assert (_mutual(np.triu(np.ones((4, 4), bool), 1)[None])[0] == np.eye(4)).all()
@@ -121,7 +121,7 @@ def test_nodes_that_roots_need_grow_with_their_distance() -> None:
 
 
 def test_a_generator_shifts_polynomials() -> None:
-    """Of (1 + theta)^2 and x' = 2 x - 3 x(t - 1/2): 2 - 3/4 at 0, and the derivative 2 (1 + theta) at the nodes."""
+    """The past (1 + theta)^2 and x' = 2 x - 3 x(t - 1/2) give 2 - 3/4 at 0, and 2 (1 + theta) at the nodes."""
     matrix = spectral.generator(SYSTEM([[[2.0]]], [[[[-3.0]]]], [[0.5]]), 4)[0]
     theta = (np.cos(np.pi * np.arange(5) / 4) - 1) / 2
     assert matrix @ (1 + theta) ** 2 == pytest.approx(np.append(2 - 3 / 4, 2 * (1 + theta[1:])), abs=1e-12)
@@ -178,7 +178,7 @@ def test_lags_by_name_and_place() -> None:
 
 
 def test_gain_margins_beyond_a_million_are_none() -> None:
-    """Of k e^(-s) / s, at pi / 2 over k."""
+    """The loop k e^(-s) / s has it at pi / 2 over k."""
     for margin, found in ((0.9e6, 0.9e6), (1.5e6, np.inf), (3e6, np.inf)):
         k = np.pi / 2 / margin
         loop = LOOP(SYSTEM([[0.0]], np.zeros((0, 1, 1)), []), [[k]], np.array([1.0]), np.array([1.0]))
@@ -189,7 +189,7 @@ def test_gain_margins_beyond_a_million_are_none() -> None:
 
 
 def test_a_root_at_0_is_not_stable() -> None:
-    """Of x' = -k x: with k = 0 it is on the axis."""
+    """The root of x' = -k x is on the axis with k = 0."""
     for k, stable in ((1.0, True), (0.0, False), (-1.0, False)):
         loop = LOOP(SYSTEM([[0.0]], np.zeros((0, 1, 1)), []), [[k]], [0.0], [1.0])
         assert loop._stable() is stable

@@ -29,7 +29,7 @@ def test_work_left_by_packets_at_random_phases(sources: int, load: float) -> Non
 
 
 def test_work_of_one_and_two_packets_in_closed_form() -> None:
-    """Of one, by its age alone; of two with more than a packet left, both younger than 2 - x."""
+    """One source's work is by its age alone; two leave more than a packet where both are younger than 2 - x."""
     assert exceeds([0.0, 0.25, 1.0, 2.0], 1, 0.5) == pytest.approx([0.5, 0.375, 0.0, 0.0])
     assert mean_waiting(1, 0.7) == pytest.approx(0.0, abs=1e-15)
     D = 4.0  # two packets, load 1/2: for x in [1, 2] both are younger than 2 - x

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from fluidcc.engines.flow_level import memory
 from fluidcc.engines.flow_level.memory import STEP, USED
@@ -13,10 +14,16 @@ from fluidcc.engines.flow_level.memory import STEP, USED
 DT, RATE, RECORDS, STEPS = 0.5, 100.0, 16, 10  # s, bytes/s, records kept, steps taken so far
 # Ports 0 (a NIC), 1 and 2 lead there, 3 (a NIC), 4 and 5 back; switch 0 has ports 1 and 5, switch 1 has 2 and 4.
 THERE, BACK = [[0, 1, 2]], [[3, 4, 5]]
+NOW = STEPS * DT
+
+
+def exactly(values: Any) -> Any:
+    """Compare to rounding."""
+    return pytest.approx(values, rel=1e-12, abs=1e-12)
 
 
 def network(**values: Any) -> Any:
-    """What stands, for one path; some of it may be replaced."""
+    """Make one path's standing values; some of them may be replaced."""
     known = {
         "there": THERE, "back": BACK, "hops": [3], "ack_share": [0.1], "rtt": [6.0], "packet": [10.0], "kind": [0],
         "line_rate": [RATE], "initial_rate": [80.0], "rate": [RATE] * 6, "marking": [[np.inf, np.inf, 1.0]] * 6,

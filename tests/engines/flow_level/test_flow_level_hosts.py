@@ -15,22 +15,15 @@ from fluidcc.engines.flow_level.memory import (
     SENDING,
     STEP,
 )
-from tests.engines.flow_level.network_by_hand import DT, RATE, RECORDS, STEPS, flow, steps
+from tests.engines.flow_level.network_by_hand import DT, NOW, RATE, RECORDS, STEPS, exactly, flow, steps
 from tests.engines.hybrid.by_hand import replaced
 from tests.engines.packet.plain import plain
-
-NOW = STEPS * DT
-
-
-def exactly(values: Any) -> Any:
-    return pytest.approx(values, rel=1e-12, abs=1e-12)
-
 
 # -- hosts -------------------------------------------------------------------------------------------------------------
 
 
 def test_acks_wait_behind_the_ports_of_the_way_back_but_the_first() -> None:
-    """Of 6 s of the round trip two steps are between ports; 50 and 25 bytes wait on the way back, and 99 at its NIC."""
+    """The round trip is 6 s, two steps of it between ports; 50 and 25 bytes wait on the way back, and 99 at its NIC."""
     m = steps()
     m.ports.backlog[[3, 4, 5, 1, 2]] = 99.0, 50.0, 25.0, 7.0, 8.0
     assert plain(hosts.ack_lag)(m.net, m.ports, 0, DT) == exactly((6.0 - 2 * DT + 0.75) / DT - 1)
@@ -145,7 +138,7 @@ def shared_by_hand(wants: list[float], room: float) -> list[float]:
 )
 @pytest.mark.parametrize("acks", [0.0, 10.0, 60.0])
 def test_a_nic_that_cannot_carry_all_shares_itself_equally(wants: list[float], acks: float) -> None:
-    """What some do not want is the others', beside ACKs, which leave a hundredth; a second NIC is on its own."""
+    """The others get what some do not want, beside ACKs, which leave a hundredth; a second NIC is on its own."""
     count = len(wants)
     m = steps(count + 1, count + 1, there=[[0, 1, 2], [3, 4, 5]], back=[[3, 4, 5], [0, 1, 2]], hops=[3, 3])
     m.slots.flow[count] = 1
@@ -244,7 +237,7 @@ def test_what_no_scheme_asks_for_is_not_looked_at(need: int | None) -> None:
 
 @pytest.mark.parametrize(("since", "marks"), [(-1, True), (0, False), (1, False)])
 def test_there_are_no_marks_of_what_was_sent_before_the_flow_began(since: int, marks: bool) -> None:
-    """What left in step 3 was at the first port in step 1, and stood for 1.6 steps: it was sent at -0.6."""
+    """Bytes that left in step 3 were at the first port in step 1, and stood for 1.6 steps: they were sent at -0.6."""
     m = history()
     m.slots.since[0] = since
     assert bool(looked(m).marking > 0) is marks

@@ -29,7 +29,7 @@ COUNTED, WIRE, LINE, DT, HOPS = 1000.0, 1062.0, 12.5e9, 1e-6, 2
 
 
 def drawn(seed: int) -> tuple[Draws, dict[str, Any], Any]:
-    """What ACKs of a step tell each flow, and the same as the fluid takes it: counts tie with each other often."""
+    """Draw what ACKs of a step tell each flow, and the same as the fluid takes it: counts tie with each other often."""
     draw = Draws(seed)
     newly = draw(0.0, COUNTED, (0.0, 9000.0))
     acked = np.where(draw(0, 1, 1) > 0, newly + draw(0.0, (0.0, 1e5)), 0.0)

@@ -30,7 +30,7 @@ __all__ = ["numpy_only"]
 
 
 def test_starts_come_in_order_of_time() -> None:
-    """As from Python's heap, some of which go while others come."""
+    """Python's heap gives the same, some of which go while others come."""
     rng = np.random.default_rng(1)
     begins, heap, held, known = rng.integers(0, 60, 200).astype(float), np.zeros(200, int), 0, []
     for t in range(200):

@@ -26,16 +26,9 @@ from fluidcc.engines.flow_level.memory import (
     STEP,
     USED,
 )
-from tests.engines.flow_level.network_by_hand import DT, STEPS, Calls, network, steps, waits
+from tests.engines.flow_level.network_by_hand import DT, NOW, STEPS, Calls, exactly, network, steps, waits
 from tests.engines.hybrid.by_hand import replaced
 from tests.engines.packet.plain import plain
-
-NOW = STEPS * DT
-
-
-def exactly(values: Any) -> Any:
-    return pytest.approx(values, rel=1e-12, abs=1e-12)
-
 
 # -- a step ------------------------------------------------------------------------------------------------------------
 
@@ -437,7 +430,7 @@ def test_behind_its_last_port_a_transfer_has_ended() -> None:
 def test_a_slot_is_free_as_all_has_gone_and_is_heard_of(
     queue: list[float], flux: list[float], heard: float, free: bool
 ) -> None:
-    """Of slots 0, 1 and 2 the first; the last one takes its place."""
+    """The first of slots 0, 1 and 2 is freed; the last one takes its place."""
     m = steps(3, 3)
     m.slots.doing[:], m.slots.delivered[0] = [DRAINING, SENDING, SENDING], 1000.0
     m.slots.queue[0], m.slots.flux[0] = queue, flux

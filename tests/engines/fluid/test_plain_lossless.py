@@ -57,7 +57,7 @@ def test_ce_goes_before_ue_and_that_before_no_mark(monkeypatch: pytest.MonkeyPat
 def test_the_whole_wait_of_a_last_byte_is_kept_at_its_first_hop(
     acked: float, newly: float, finish: float, waited: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of 1000 bytes, at 10 s; the round trip is 2 s. Its second hop has no wait of its own, and what is known stays."""
+    """A flow of 1000 bytes begins at 10 s, with a round trip of 2 s and a second hop without wait; what is known stays."""
     monkeypatch.setattr(module, "jnp", np)
     net = SimpleNamespace(size=np.array([[1000.0]]), own_lag=np.array([[2.0]]))
     gate = SimpleNamespace(own=(True, False, True))
@@ -85,7 +85,7 @@ def test_a_flow_sends_in_a_step_of_which_more_than_half_is_after_its_start(start
 
 
 def gate_of(pfc: Any, **options: Any) -> Any:
-    """Of two flows: a class of two from host a over both links, and one from host b over the second."""
+    """Two flows: a class of two from host a over both links, and one from host b over the second."""
     links = (fc.Link("100Gbps", "1us"), fc.Link("100Gbps", "2us", marking=fc.RED("10KB", "40KB", 1.0)))
     known = {"line_rate": "100Gbps", "scheme": options.pop("scheme", fc.ACC())}
     flows = (

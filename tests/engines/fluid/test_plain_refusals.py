@@ -1,4 +1,4 @@
-"""What the fluid refuses, what it tells flows apart by, and the columns of a scenario, by hand."""
+"""Refusals of the fluid, what it tells flows apart by, and the columns of a scenario, by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is counted of a run whose steps are chosen by their error, step by step in NumPy, against its cubics."""
+"""Counts of a run whose steps are chosen by their error, step by step in NumPy, against its cubics."""
 
 from __future__ import annotations
 

@@ -288,7 +288,7 @@ class Loop:
 
 
 def test_the_soonest_event_is_next_until_the_horizon() -> None:
-    """What is due at the horizon itself still happens; of equal times flows are before links, links before looks."""
+    """Events at the horizon itself still happen; at equal times flows come before links, links before looks."""
     loop = Loop([3.0, 5.0, 1.0, 3.0])
     assert loop.run() == DONE
     assert loop.done == ["prime", ("second", 1.0), (("flow", 0), 3.0), ("look", 3.0), ("first", 5.0)]
@@ -385,7 +385,7 @@ def test_a_queue_that_runs_empty_changes_what_leaves(steered: float, reading: in
 
 @pytest.mark.parametrize(("watch", "counted"), [(3.7, True), (3.71, False), (NEVER, False)])
 def test_a_link_counts_as_what_is_watched_has_left(watch: float, counted: bool) -> None:
-    """What joins at 3 s leaves at 3.7 s; one that leaves just then is counted, as it is never looked at again."""
+    """A packet that joins at 3 s leaves at 3.7 s; one that leaves just then is counted: nobody looks at it again."""
     calls, link = Calls(), link_of(watch=watch)
     sim = SimpleNamespace(core=["core"])
     replaced(links.settle, count_acknowledged=calls.count, advance=calls.advance)(sim, link, 3.0)

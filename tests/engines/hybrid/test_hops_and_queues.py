@@ -70,7 +70,7 @@ def test_from_its_wait_s_end_on_a_hop_listens_to_the_packet_under_way_too() -> N
 
 @pytest.mark.parametrize(("zone", "begins"), [(1, True), (2, False), (EMPTY, True)])
 def test_a_hop_that_listens_draws_its_next_number(zone: int, begins: bool) -> None:
-    """Of seed, hop and count; on the ramp the packet under way counts from its beginning."""
+    """A draw is one of seed, hop and count; on the ramp the packet under way counts from its beginning."""
     calls, hop, link = Calls(), hop_of(wait=DEAF), link_of(zone=zone)
     replaced(hops.hear, catch_up=calls.catch_up, exponential=lambda *given: given)(core_of(), link, hop, 4)
     assert (hop.wait, hop.hazard, hop.left, hop.draws) == (LISTENING, 7.0, (5, 4, 3), 4)

@@ -274,7 +274,7 @@ def test_flows_vary_like_so_many_equal_ones(rates: list[float], flows: int) -> N
 
 
 def test_the_criterion_is_the_worst_link_s(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of links with marking that two or more flows cross, at less than their line rate each; once for each scheme."""
+    """Links with marking that two or more flows cross, at less than their line rate each; once for each scheme."""
     seen: list[Any] = []
 
     def met(flows: int, burst: int, jitter: float, spacing: float) -> Any:

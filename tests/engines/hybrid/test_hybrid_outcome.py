@@ -1,4 +1,4 @@
-"""What a run of the hybrid says, by hand from a memory that is filled in here; and how a run goes on or is left."""
+"""Outcomes of the hybrid, by hand from a memory that is filled in here; and how a run goes on or is left."""
 
 from __future__ import annotations
 

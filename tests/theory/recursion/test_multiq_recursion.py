@@ -85,7 +85,7 @@ def test_bad_links_are_refused(options: dict[str, object], reason: str) -> None:
     ],
 )
 def test_u_of_each_rule_by_hand(sent: float, backlog: float, rules: tuple[float, ...]) -> None:
-    """Of a line of 4 of which 1 is guaranteed, and up to 1 more was unused; terms, bounds and branches swapped."""
+    """A line of 4, of which 1 is guaranteed and up to 1 more was unused: catches terms, bounds and branches swapped."""
     unused = 1.0 if sent > 0.2 else 1.3
     link = {"guaranteed": 1.0, "line": 4.0, "unused": unused, "threshold": 0.1}
     found = [float(multiq.of_class(sent, backlog, rule, **link)) for rule in ("class", "spare", "slides")]
