@@ -57,7 +57,7 @@ def test_ce_goes_before_ue_and_that_before_no_mark(monkeypatch: pytest.MonkeyPat
 def test_the_whole_wait_of_a_last_byte_is_kept_at_its_first_hop(
     acked: float, newly: float, finish: float, waited: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A flow of 1000 bytes begins at 10 s, with a round trip of 2 s and a second hop without wait; what is known stays."""
+    """A flow of 1000 bytes begins at 10 s; its round trip is 2 s, its second hop has no wait. Known times stay."""
     monkeypatch.setattr(module, "jnp", np)
     net = SimpleNamespace(size=np.array([[1000.0]]), own_lag=np.array([[2.0]]))
     gate = SimpleNamespace(own=(True, False, True))
