@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fluidcc.engines.common.jit import kernel
+from fluidcc.engines.packet.prefetch import prefetch
 
 
 @kernel
@@ -47,4 +48,6 @@ def leave(packets: Any, port: Any, q: Any) -> Any:
     if following < 0:
         queue.tail = -1
         port.waiting &= ~(1 << q)
+    else:
+        prefetch(packets, following, 0)  # of a long queue it has left the processor's caches long ago
     return k

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from fractions import Fraction
 from typing import Any
@@ -56,11 +57,16 @@ def ticks_of(scenario: Scenario, topology: Topology, ports: Any, largest: int) -
     rates = sorted({port.rate for port in topology.ports})
     ticks = np.zeros((len(rates), largest + 1), np.int64)
     for r, rate in enumerate(rates):
-        per_byte = PS / Fraction(rate)
-        exact = scenario.timing == "exact"
-        ticks[r] = [round(size * per_byte) if exact else _simulator_time(size, rate) for size in range(largest + 1)]
+        ticks[r] = _ticks(rate, largest, scenario.timing == "exact")
     ports["ticks"] = np.searchsorted(rates, [port.rate for port in topology.ports])
     return ticks
+
+
+@functools.lru_cache(maxsize=64)  # a sweep asks for the same again and again, and fractions are slow
+def _ticks(rate: float, largest: int, exact: bool) -> tuple[int, ...]:
+    """Transmission time [ps] of every size of packet up to the largest."""
+    per_byte = PS / Fraction(rate)
+    return tuple(round(size * per_byte) if exact else _simulator_time(size, rate) for size in range(largest + 1))
 
 
 def _simulator_time(size: int, rate: float) -> int:

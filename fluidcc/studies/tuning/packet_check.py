@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from fluidcc.engines.run_many import Place, run_many
 from fluidcc.progress import Bar
@@ -117,7 +116,8 @@ def _metrics(scenario: Scenario, trace: Trace) -> dict[str, float]:
 
 def _settled(scenario: Scenario, traces: Sequence[Trace]) -> float:
     """Settling time of the mean rates over the seeds, as the search has it."""
-    rates = xr.concat([trace["rate"] for trace in traces], "seed", coords="minimal", compat="override").mean("seed")
+    first = traces[0]["rate"]
+    rates = first.copy(data=np.mean([trace["rate"].values for trace in traces], axis=0))
     queues = [row["queue_bytes"]["mean"] or 0.0 for row in traces[0].summary["links"]]
     return settled(scenario, rates, int(most_loaded(queues)))
 
