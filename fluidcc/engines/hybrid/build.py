@@ -235,8 +235,9 @@ def _way(scenario: Scenario, topology: Topology, flow: Flow, f: int, row: Any) -
     row.answer = sum(ack_size(scenario, flow) / port.rate + port.delay for port in back)
     row.back = sum(CONTROL_BYTES / port.rate + port.delay for port in back) + row.ahead
     row.share = scenario.packet_size / whole
+    row.burst = round(scenario.burst) * whole
     row.line_rate = flow.line_rate
-    row.timer = row.counter = row.finish = NEVER
+    row.timer = row.counter = row.repace = row.finish = NEVER
 
 
 def _nics(topology: Topology, flows: Any) -> None:
@@ -288,6 +289,7 @@ def _mark(link: Any, marking: RED | None, met: packet_scale.Meetings, packet: fl
     link.top = len(found.queues) - 1
     link.queues[: link.top + 1], link.chances[: link.top + 1] = found.queues, found.chances
     link.meeting[: layout.LOADS + 1] = found.meeting
+    link.likely = max(1, int(np.searchsorted(found.chances[1:], layout.LIKELY, side="right")))
     link.draining = found.queues[-1] / link.rate
     link.on_departure = marking.mark_on == "departure"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fluidcc.engines.common.jit import kernel
-from fluidcc.engines.hybrid.layout import CNP, COUNTER, END, LOOK, NEVER, REQUEST, START, TIMER
+from fluidcc.engines.hybrid.layout import CNP, COUNTER, END, LOOK, NEVER, PACE, REQUEST, START, TIMER
 from fluidcc.engines.hybrid.tree import put_least
 
 
@@ -21,11 +21,15 @@ def schedule(core: Any, flow: Any, f: Any, looks: Any, cnps: Any, calendar: Any)
     elif flow.state == 1:
         if flow.timer < soonest:
             todo, soonest = TIMER, flow.timer
-        if flow.rate > 0.0:
-            time = flow.at + (flow.counter - flow.sent) / flow.rate
+        if flow.pace > 0.0:
+            if flow.repace < NEVER:
+                time = flow.at + (flow.repace - flow.sent) / flow.pace
+                if time < soonest:
+                    todo, soonest = PACE, time
+            time = flow.at + (flow.counted - flow.sent) / flow.pace
             if time < soonest:
                 todo, soonest = COUNTER, time
-            time = flow.at + (flow.total - flow.sent) / flow.rate
+            time = flow.at + (flow.total - flow.sent) / flow.pace
             if time < soonest:
                 todo, soonest = END, time
         if flow.waiting > 0 and cnps[f, flow.head] < soonest:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from fluidcc.engines.common.jit import entry, inlined
+import numpy as np
+
+from fluidcc.engines.common.jit import entry, inlined, kernel
 from fluidcc.engines.hybrid import dependents, dispatch, hops, links, receiver
 from fluidcc.engines.hybrid.calendar import schedule
-from fluidcc.engines.hybrid.layout import CNP, COUNTER, DONE, END, LOOK, NEVER, REQUEST, RUNNING, START, TIMER
+from fluidcc.engines.hybrid.layout import CNP, COUNTER, DONE, END, LOOK, NEVER, PACE, REQUEST, RUNNING, START, TIMER
 from fluidcc.engines.hybrid.random_marks import antiderivative, hazard
 from fluidcc.engines.hybrid.statistics import bin_of
 from fluidcc.engines.hybrid.tree import least, put_least
+
+_SLIGHT = 1e-3  # of a pace: such a change moves the next burst by less than a thousandth of its gap
 
 
 @entry
@@ -67,9 +72,14 @@ def prime(sim: Any) -> None:
 def act(sim: Any, f: Any) -> None:
     """Do what a flow was to do now."""
     core, flow = sim.core[0], sim.flows[f]
-    flow.sent += flow.rate * (core.now - flow.at)
+    flow.sent += flow.pace * (core.now - flow.at)
     flow.at = core.now
-    before, todo = flow.rate, flow.todo
+    before, paced, todo = flow.rate, flow.pace, flow.todo
+    if todo == COUNTER:
+        flow.sent = flow.counted
+    elif todo == PACE:
+        flow.sent = flow.repace
+    flow.left = math.floor(flow.sent / flow.burst) * flow.burst
     if todo == LOOK:
         watch(sim, f)
     elif todo == START:
@@ -80,7 +90,6 @@ def act(sim: Any, f: Any) -> None:
     elif todo == TIMER:
         dispatch.on_timer(sim, f)
     elif todo == COUNTER:
-        flow.sent = flow.counter
         dispatch.on_bytes(sim, f)
     elif todo == END:
         flow.sent = flow.total
@@ -95,14 +104,34 @@ def act(sim: Any, f: Any) -> None:
         dispatch.on_cnp(sim, f)
     elif todo == REQUEST:
         receiver.ask(core, flow, sim.nics, sim.cnps, sim.marks, f)
-    if flow.rate != before:
+    flow.counted = np.ceil(flow.counter / flow.burst) * flow.burst
+    if todo == COUNTER and abs(flow.rate - paced) > _SLIGHT * paced:
+        flow.last, flow.repace = core.now, flow.left + flow.burst  # this one is paced already, by the rate before
+    elif todo in (PACE, COUNTER):
+        flow.pace, flow.repace = flow.rate, NEVER
+    elif flow.rate != before:
+        repace(core, flow)
+    if flow.pace != paced:
         hop = sim.hops[flow.first]
         link = sim.links[hop.link]
         links.settle(sim, link, core.now)
-        hops.pace(link, hop, flow.rate)
-        hops.arrive(core, flow, hop, sim.trees, sim.sums, link, flow.first, flow.rate)
+        hops.arrive(core, flow, hop, sim.trees, sim.sums, link, flow.first, flow.pace)
         links.changed(sim, link)
     schedule(core, flow, f, sim.looks, sim.cnps, sim.calendar)
+
+
+@kernel
+def repace(core: Any, flow: Any) -> None:
+    """Have the next burst leave the newest rate's gap after the last one, whatever the rates were since."""
+    small = flow.repace == NEVER and abs(flow.rate - flow.pace) <= _SLIGHT * flow.pace
+    if small or flow.rate <= 0.0 or flow.pace <= 0.0:
+        flow.pace, flow.repace = flow.rate, NEVER
+        return
+    if flow.repace == NEVER:
+        flow.last = core.now - (flow.sent - flow.left) / flow.pace
+    flow.repace = flow.left + flow.burst
+    rest = flow.last + flow.burst / flow.rate - core.now
+    flow.pace = min((flow.repace - flow.sent) / rest, flow.line_rate) if rest > 0.0 else flow.line_rate
 
 
 @inlined

@@ -51,21 +51,6 @@ def arrive(core: Any, flow: Any, hop: Any, trees: Any, sums: Any, link: Any, s: 
 
 
 @kernel
-def pace(link: Any, hop: Any, rate: Any) -> None:
-    """Set a sender's next packet to go the newest rate's gap after its last one, whatever the rates were since.
-
-    So what counts as come of that packet is the time since the last one at the newest rate; the fluid is as it is.
-    Where marks are set on departure, and at later links, packets stay as far into the fluid as they are.
-    """
-    hop.mark_came += hop.mark_rate * (link.at - hop.mark_at)
-    hop.mark_at = link.at
-    if hop.mark_rate > 0.0 and not link.on_departure:
-        last = boundary(hop) - hop.packet
-        begun = max(hop.mark_came - last, 0.0) * rate / hop.mark_rate
-        hop.mark_came = last + min(begun, (1.0 - _NOW) * hop.packet)
-
-
-@kernel
 def complete(core: Any, link: Any, hop: Any, flow: Any) -> None:
     """Finish a flow whose last byte has come to its last queue; its last packet came as a whole, when it began."""
     if flow.state == 2 and hop.came >= flow.total - _BYTE:
@@ -82,21 +67,23 @@ def candidates(core: Any, flow: Any, hop: Any, trees: Any, link: Any, s: Any, ra
     if hop.wait == LISTENING:
         hop.left -= (link.hazard - hop.hazard) * hop.mark_rate / hop.packet
         hop.hazard = link.hazard
-    hop.mark_came += hop.mark_rate * (link.at - hop.mark_at)
-    hop.mark_at = link.at
-    hop.mark_rate = rate
+    came = hop.mark_came + hop.mark_rate * (link.at - hop.mark_at)
+    if hop.wait == RIPE or hop.wait == SINGLY or (hop.wait == LISTENING and link.zone >= link.likely):
+        came = min(came, boundary(hop) - _NOW * hop.packet)  # a packet that is whole now is yet to take its chance
+    hop.mark_came, hop.mark_at, hop.mark_rate = came, link.at, rate
     if hop.wait == SINGLY:
-        if not rare(link, hop):
+        if not rare(link, flow, hop, s):
             hear(core, link, hop, s)
-    elif (hop.wait == LISTENING or hop.wait == RIPE) and rare(link, hop):
+    elif (hop.wait == LISTENING or hop.wait == RIPE) and rare(link, flow, hop, s):
         hop.wait = SINGLY
     retime(flow, hop, trees, link)
 
 
 @kernel
-def rare(link: Any, hop: Any) -> Any:
-    """Check for a packet that takes longer to come than the queue from the top to nothing."""
-    return 0.0 < hop.mark_rate * link.draining < hop.packet
+def rare(link: Any, flow: Any, hop: Any, s: Any) -> Any:
+    """Check for packets that take longer to come than the queue from the top to nothing."""
+    rate = flow.rate if s == flow.first else hop.mark_rate
+    return 0.0 < rate * link.draining < hop.packet
 
 
 @kernel
@@ -106,7 +93,7 @@ def hear(core: Any, link: Any, hop: Any, s: Any) -> None:
     hop.hazard = link.hazard
     hop.left = exponential(core.seed, s, hop.draws)
     hop.draws += 1
-    if link.zone < link.top:
+    if link.zone < link.likely:
         catch_up(link, hop)
 
 
@@ -119,7 +106,7 @@ def retime(flow: Any, hop: Any, trees: Any, link: Any) -> None:
     elif hop.mark_rate > 0.0 and hop.wait != IDLE:
         if hop.wait == LISTENING:
             due = hop.hazard + max(hop.left, 0.0) * hop.packet / hop.mark_rate
-        if hop.wait == RIPE or hop.wait == SINGLY or link.zone == link.top:
+        if hop.wait == RIPE or hop.wait == SINGLY or link.zone >= link.likely:
             packet = hop.mark_at + (boundary(hop) - hop.mark_came) / hop.mark_rate
     leaf = link.tree + link.leaves + hop.place
     if trees[HAZARDS, leaf] != due:
@@ -141,7 +128,7 @@ def listen(core: Any, flow: Any, hop: Any, trees: Any, link: Any, s: Any) -> Non
     """Wait for the next mark from now on, the packet that is under way included."""
     hop.mark_came += hop.mark_rate * (link.at - hop.mark_at)
     hop.mark_at = link.at
-    if rare(link, hop):
+    if rare(link, flow, hop, s):
         hop.wait = SINGLY
     else:
         hear(core, link, hop, s)
@@ -161,7 +148,7 @@ def catch_up(link: Any, hop: Any) -> None:
 @inlined
 def rezone(sim: Any, link: Any, was: Any) -> None:
     """Update hops as the queue crosses the top: those that listen get every next packet marked, or by chance."""
-    if (link.zone == link.top) == (was == link.top):
+    if (link.zone >= link.likely) == (was >= link.likely):
         return
     for i in range(link.hops):
         s = sim.hops_at[link.first + i]
@@ -170,7 +157,7 @@ def rezone(sim: Any, link: Any, was: Any) -> None:
             hop.mark_came += hop.mark_rate * (link.at - hop.mark_at)
             hop.left -= (link.hazard - hop.hazard) * hop.mark_rate / hop.packet
             hop.mark_at, hop.hazard = link.at, link.hazard
-            if link.zone < link.top:
+            if link.zone < link.likely:
                 catch_up(link, hop)
             retime(sim.flows[hop.flow], hop, sim.trees, link)
 
@@ -192,7 +179,7 @@ def packet(sim: Any, link: Any, s: Any) -> None:
     flow = sim.flows[hop.flow]
     hop.mark_came = boundary(hop)
     hop.mark_at = link.at
-    if hop.wait == SINGLY and not drawn(core, link, hop, s):
+    if hop.wait != RIPE and not drawn(core, link, hop, s):
         retime(flow, hop, sim.trees, link)
         return
     core.marks += 1

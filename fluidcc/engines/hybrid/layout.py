@@ -18,13 +18,14 @@ NEVER = math.inf
 BINS = 512 + 128 * 32  # of the distribution of a queue; the last one at 281 TB
 LOADS = 64  # intervals of the load at which there is no queue
 KNOTS = 32  # ends of the straight pieces of a marking, at most
+LIKELY = 0.1  # chance of a mark from which on packets are drawn one by one, not by a clock of many
 RING = 16  # entries of a ring to begin with
 OBSERVED = 2  # columns of a flow's samples that every scheme has: sent, and rate
 
 # Why the loop returned to Python.
 RUNNING, DONE, GROW_CNPS, GROW_MARKS, GROW_OUTPUT, GROW_TRANSIT = range(6)
 # What a flow does next.
-LOOK, START, TIMER, COUNTER, END, CNP, REQUEST = map(np.int64, range(7))
+LOOK, START, TIMER, COUNTER, PACE, END, CNP, REQUEST = map(np.int64, range(8))
 # What a link does next.
 NOTHING, CROSSING, MARK, PACKET, WAKE, LEAVE, JOIN, TRANSIT = map(np.int64, range(8))
 # What a hop waits for: nothing, its hazard, its next packet (which is marked), a packet that matters, or each packet.
@@ -67,6 +68,7 @@ FLOW = np.dtype(
         ("back", _F),  # of a CNP: from the receiver to the sender, and on to the first queue
         ("answer", _F),  # of an ACK: from the receiver to the sender
         ("share", _F),  # payload in a wire byte
+        ("burst", _F),  # wire bytes that leave at once: a packet, or several
         ("start", _F),
         ("total", _F),  # wire bytes to send
         ("line_rate", _F),
@@ -79,12 +81,17 @@ FLOW = np.dtype(
         ("followers_end", _I),
         ("next_ended", _I),  # 1 + the next flow of the list `CORE.ended`
         ("state", _I),  # 0 waiting, 1 sending, 2 all sent
-        ("rate", _F),
+        ("rate", _F),  # that its scheme sets,
+        ("pace", _F),  # and at which its bytes leave
         ("at", _F),  # when `sent` was that
         ("sent", _F),
+        ("left", _F),  # in whole bursts
         ("finish", _F),  # when the last ACK came
         ("timer", _F),  # what its scheme waits for: a time,
-        ("counter", _F),  # and a number of bytes sent
+        ("counter", _F),  # and a number of bytes that have left,
+        ("counted", _F),  # bytes sent as the burst leaves that completes it
+        ("repace", _F),  # bytes sent, from which on it is paced by its rate,
+        ("last", _F),  # and when the burst before left
         ("todo", _I),  # what comes next
         ("look", _I),
         # its receiver
@@ -134,6 +141,7 @@ LINK = np.dtype(
     [
         ("number", _I),
         ("rate", _F),
+        ("likely", _I),  # the first piece but one, or a later one, in which each packet is drawn
         ("top", _I),  # pieces of its marking; beyond, every packet is marked. 0: it marks nothing
         ("queues", _F, (KNOTS,)),  # ends of the pieces
         ("chances", _F, (KNOTS,)),  # p there

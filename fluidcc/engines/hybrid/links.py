@@ -95,7 +95,7 @@ def plan(core: Any, link: Any, trees: Any, outputs: Any, transits: Any, calendar
     if link.at + after < soonest:
         todo, soonest = CROSSING, link.at + after
     base = link.tree + 1
-    if link.zone < link.top and trees[HAZARDS, base] < NEVER:
+    if link.zone < link.likely and trees[HAZARDS, base] < NEVER:
         time = link.at + until_marked(link, trees[HAZARDS, base] - link.hazard)
         if time < soonest:
             todo, soonest = MARK, time

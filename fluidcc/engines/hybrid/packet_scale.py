@@ -25,7 +25,7 @@ import numpy as np
 from scipy.special import gammaln, xlogy
 
 from fluidcc.contract.red import red
-from fluidcc.engines.hybrid.layout import KNOTS, LOADS
+from fluidcc.engines.hybrid.layout import KNOTS, LIKELY, LOADS
 from fluidcc.scenario.switches import RED
 
 Array = np.ndarray[Any, Any]
@@ -165,8 +165,13 @@ def marks(marking: RED, met: Meetings, packet: float) -> Marks:
     besides = np.arange(met.found.shape[1]) + marking.counts_sending  # there is always one while the fluid has a queue
     chances = chance(at[:, None] + besides) @ met.found[LOADS]
     kept = _straight(at.astype(float), chances)
+    at, chances = at[kept].astype(float), chances[kept]
+    k = int(np.searchsorted(chances, LIKELY))  # each piece is likely as a whole, or not at all
+    if 0 < k < len(at) and chances[k] > LIKELY:
+        share = (LIKELY - chances[k - 1]) / (chances[k] - chances[k - 1])
+        at, chances = np.insert(at, k, at[k - 1] + share * (at[k] - at[k - 1])), np.insert(chances, k, LIKELY)
     meeting = shares @ chance(np.arange(shares.shape[1]))
-    return Marks(packet * at[kept], np.minimum(chances[kept], _CERTAIN), np.minimum(meeting, _CERTAIN))
+    return Marks(packet * at, np.minimum(chances, _CERTAIN), np.minimum(meeting, _CERTAIN))
 
 
 def _straight(x: Array, y: Array) -> Array:
@@ -182,7 +187,7 @@ def _straight(x: Array, y: Array) -> Array:
             if off[worst] > 1.0:
                 kept.add(first + worst)
                 todo += [(first, first + worst), (first + worst, last)]
-        if len(kept) <= KNOTS:
+        if len(kept) < KNOTS:
             return np.array(sorted(kept))
         near *= 2
 

@@ -67,7 +67,8 @@ def advance(core: Any, link: Any, time: Any) -> None:
     elif link.zone < link.top:
         now = chance(link, after)
         per_packet = hazard(now)
-        link.hazard += gained(link.chance, link.per_packet, now, per_packet, span)
+        if link.zone < link.likely:
+            link.hazard += gained(link.chance, link.per_packet, now, per_packet, span)
         link.chance, link.per_packet = now, per_packet
     if after > link.most:
         link.most = after

@@ -21,7 +21,8 @@ def link_of(**values: Any) -> Any:
     """A link at 2 s with 50 bytes of queue that grows by 20 a second: what joins now leaves at 2.5 s."""
     known = {
         "number": 0, "at": 2.0, "rate": RATE, "arriving": 120.0, "queue": 50.0, "slope": 20.0, "on_departure": 0,
-        "zone": FIRST, "top": 2, "chance": 0.25, "per_packet": -math.log1p(-0.25), "hazard": 7.0, "draining": 0.5,
+        "zone": FIRST, "top": 2, "likely": 2,
+        "chance": 0.25, "per_packet": -math.log1p(-0.25), "hazard": 7.0, "draining": 0.5,
         "tree": 0, "leaves": LEAVES, "first": 0, "hops": 2, "after": 0.25, "head": 0, "stored": 0, "left": 0,
         "transit": 0, "transit_head": 0, "watch": NEVER, "queues": [0.0, 40.0, 80.0, math.inf],
         "chances": [0.0, 0.0, 0.5, 1.0], "reading": 0, "onward": 0, "meeting": np.linspace(0, 0.1, queue.LOADS + 2),
@@ -43,7 +44,8 @@ def flow_of(**values: Any) -> Any:
         "state": 2, "total": 500.0, "beyond": 0.5, "answer": 0.75, "finish": NEVER, "followers": 0, "followers_end": 0,
         "next_ended": -1, "deaf": 0.0, "cnp_next": 0.0, "cnp_interval": GAP, "nic_cnp_interval": 0.0, "head": 0,
         "waiting": 0, "back": 1.0, "request": NEVER, "first_mark": 0, "marks": 0, "nic": 1,
-        "acked_open": -1.0, "acked_close": -1.0,
+        "acked_open": -1.0, "acked_close": -1.0, "first": 0, "rate": 40.0, "pace": 40.0, "line_rate": RATE,
+        "burst": PACKET, "sent": 203.0, "left": 200.0, "counter": NEVER, "counted": NEVER, "repace": NEVER,
     }  # fmt: skip
     return SimpleNamespace(**{**known, **values})
 

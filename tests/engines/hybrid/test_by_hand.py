@@ -156,9 +156,10 @@ def test_scripted_senders_fill_and_empty_a_queue_on_straight_lines() -> None:
     # And a quarter of a packet besides while there is a queue of the fluid, for 5/3 ms.
     mean += 1e3 * (alone + 0.25 * 5e-3 / 3) / 3e-3
     square += (1e6 * (alone + 0.25 * 5e-3 / 3) + 2 * 0.25e3 * 2.5e6 / 2 * 5e-3 / 3) / 3e-3
-    assert found["queue_bytes"]["max"] == pytest.approx(2.5e6 + 0.25e3, rel=1e-9)
-    assert found["queue_bytes"]["mean"] == pytest.approx(mean, rel=1e-6)
-    assert found["queue_bytes"]["std"] == pytest.approx(math.sqrt(square - mean**2), rel=1e-6)
+    # But for half a packet: a burst waits for the new gap after the last one, and the rate changes as one leaves.
+    assert found["queue_bytes"]["max"] == pytest.approx(2.5e6 + 0.25e3, abs=500)
+    assert found["queue_bytes"]["mean"] == pytest.approx(mean, abs=500)
+    assert found["queue_bytes"]["std"] == pytest.approx(math.sqrt(square - mean**2), abs=500)
     # Lengths are uniform over the 5/9 of the time in which there is a queue.
     assert found["queue_bytes"]["p95"] == pytest.approx(2.5e6 * (0.95 - 4 / 9) / (5 / 9), rel=5e-3)
     # Full for 1 ms and the 2/3 ms in which the queue empties, half and a quarter so for the rest: 3/4.

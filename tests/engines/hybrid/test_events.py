@@ -24,6 +24,7 @@ from fluidcc.engines.hybrid.layout import (
     MARK,
     NEVER,
     NOTHING,
+    PACE,
     PACKETS,
     REQUEST,
     RUNNING,
@@ -55,14 +56,17 @@ LOOKS_AT = 3.25  # 3 s by the clock of a flow that is 0.25 s ahead
         ({"timer": LOOKS_AT}, LOOK, LOOKS_AT),  # of simultaneous things the look comes first
         ({"state": 0, "start": NEVER, "timer": 3.2}, LOOK, LOOKS_AT),
         ({"state": 2, "timer": 3.2}, LOOK, LOOKS_AT),
-        ({"counter": 112.0}, COUNTER, 3.2),  # 12 bytes at 10 a second
-        ({"counter": 112.5}, LOOK, LOOKS_AT),
-        ({"counter": 112.0, "timer": 3.2}, TIMER, 3.2),
+        ({"counted": 112.0}, COUNTER, 3.2),  # 12 bytes at 10 a second
+        ({"repace": 112.0}, PACE, 3.2),
+        ({"repace": 112.0, "counted": 112.0}, PACE, 3.2),  # a count begins with the rate at which its burst left
+        ({"repace": 112.5}, LOOK, LOOKS_AT),
+        ({"counted": 112.5}, LOOK, LOOKS_AT),
+        ({"counted": 112.0, "timer": 3.2}, TIMER, 3.2),
         ({"total": 112.0}, END, 3.2),
         ({"total": 112.5}, LOOK, LOOKS_AT),
-        ({"total": 112.0, "counter": 112.0}, COUNTER, 3.2),
-        ({"total": 111.0, "counter": 112.0}, END, 3.1),
-        ({"total": 112.0, "counter": 112.0, "rate": 0.0}, LOOK, LOOKS_AT),
+        ({"total": 112.0, "counted": 112.0}, COUNTER, 3.2),
+        ({"total": 111.0, "counted": 112.0}, END, 3.1),
+        ({"total": 112.0, "counted": 112.0, "pace": 0.0}, LOOK, LOOKS_AT),
         ({"waiting": 1}, CNP, 3.2),
         ({"waiting": 1, "head": 0}, LOOK, LOOKS_AT),
         ({"waiting": 0}, LOOK, LOOKS_AT),
@@ -76,7 +80,7 @@ LOOKS_AT = 3.25  # 3 s by the clock of a flow that is 0.25 s ahead
     ],
 )
 def test_the_first_of_what_a_flow_waits_for_is_entered(values: Any, todo: Any, when: float) -> None:
-    known = {"state": 1, "at": 2.0, "sent": 100.0, "rate": 10.0, "timer": NEVER, "counter": NEVER, "total": NEVER}
+    known = {"state": 1, "at": 2.0, "sent": 100.0, "pace": 10.0, "timer": NEVER, "total": NEVER}
     flow = flow_of(**{**known, "look": 0, "ahead": 0.25, "head": 1, "start": 0.0, **values})
     entries = np.full(2 * LEAVES, NEVER)
     plain(calendar.schedule)(core_of(leaves=LEAVES), flow, 2, [3.0], np.array([[9.0] * 2] * 2 + [[9.0, 3.2]]), entries)
@@ -90,7 +94,8 @@ def test_the_first_of_what_a_flow_waits_for_is_entered(values: Any, todo: Any, w
 def acted(todo: Any, **values: Any) -> tuple[Any, Any, list[Any]]:
     """A flow that has sent 100 bytes until 1 s, at 40 a second, does something at 2 s; and what was called."""
     calls = Calls()
-    known = {"state": 1, "at": 1.0, "sent": 100.0, "rate": 40.0, "initial_rate": 30.0, "counter": 150.0, "cnps": 4}
+    known = {"state": 1, "at": 1.0, "sent": 100.0, "rate": 40.0, "initial_rate": 30.0, "counter": 150.0,
+             "counted": 150.0, "cnps": 4}  # fmt: skip
     flow = flow_of(**{**known, "todo": todo, "first": 1, "head": 5, "waiting": 3, **values})
     sim = SimpleNamespace(
         core=[core_of(cnps=20)], flows=[None, flow], hops=["another", hop_of(link=1)], links=["another", "link"],
@@ -110,14 +115,13 @@ def rate_follows(sim: Any, flow: Any, made: list[Any]) -> None:
     hop = sim.hops[1]
     assert made == [
         ("settle", sim, "link", 2.0),
-        ("pace", "link", hop, flow.rate),
         ("arrive", sim.core[0], flow, hop, "trees", "sums", "link", 1, flow.rate),
         ("changed", sim, "link"),
     ]
 
 
 def test_a_flow_that_starts_sends_at_its_first_rate_and_its_hops_listen() -> None:
-    sim, flow, made = acted(START, state=0, rate=0.0)
+    sim, flow, made = acted(START, state=0, rate=0.0, pace=0.0)
     assert (flow.state, flow.rate, flow.sent) == (1, 30.0, 100.0)
     assert made[:2] == [("begin", sim, 1), ("listens", sim, 1)]
     rate_follows(sim, flow, made[2:])
@@ -138,6 +142,65 @@ def test_a_rate_that_stays_moves_nothing_on_the_way(todo: Any, sent: float, rule
     sim, flow, made = acted(todo)
     assert flow.sent == sent
     assert made == [(rule, sim, 1)]
+
+
+@pytest.mark.parametrize(
+    ("todo", "rate", "paced", "pace", "until"),
+    [
+        (COUNTER, 60.0, 40.0, 40.0, 160.0),  # the burst that ends the count is paced by the rate before
+        (COUNTER, 40.03, 40.0, 40.03, NEVER),  # by so little that it makes no difference
+        (PACE, 60.0, 40.0, 60.0, NEVER),  # the burst after it by the new one
+    ],
+)
+def test_a_count_paces_the_burst_after_next(todo: Any, rate: float, paced: float, pace: float, until: float) -> None:
+    """The count ends as a whole burst leaves; the law sees the bytes of whole bursts."""
+    calls, flow = Calls(), flow_of(at=1.0, sent=100.0, rate=40.0, pace=paced, counter=145.0, counted=150.0)
+    flow.todo, flow.repace, flow.state, seen = todo, 150.0, 1, []
+
+    def on_bytes(sim: Any, f: int) -> None:
+        seen.append(flow.left)
+        flow.rate, flow.counter = rate, 165.0
+
+    if todo == PACE:
+        flow.rate = rate
+    sim = SimpleNamespace(core=[core_of()], flows=[flow], hops=[hop_of()], links=["link"], cnps=None, trees=None)
+    sim.looks = sim.calendar = sim.sums = None
+    dispatch = SimpleNamespace(on_bytes=on_bytes)
+    replaced(engine.act, dispatch=dispatch, links=calls, hops=calls, schedule=calls.schedule)(sim, 0)
+    assert (flow.sent, flow.pace, flow.repace, flow.left) == (150.0, pace, until, 150.0)
+    assert seen == ([150.0] if todo == COUNTER else [])
+    assert flow.counted == (170.0 if todo == COUNTER else 150.0)
+    assert [each[0] for each in calls.made] == (
+        ["schedule"] if pace == paced else ["settle", "arrive", "changed", "schedule"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "pace", "until", "last"),
+    [
+        # 4 of 10 bytes went at 40 a second, so the last left 0.1 s ago; the next goes a gap of the new rate after it.
+        ({"rate": 20.0}, 6.0 / 0.4, 210.0, 1.9),
+        ({"rate": 80.0}, 6.0 / 0.025, 210.0, 1.9),
+        ({"rate": 80.0, "line_rate": 100.0}, 100.0, 210.0, 1.9),  # but not faster than its NIC
+        ({"rate": 125.0}, 1000.0, 210.0, 1.9),  # the new gap is over: at once
+        ({"rate": 20.0, "repace": 210.0, "last": 1.75}, 6.0 / 0.25, 210.0, 1.75),  # the rate has changed before
+        ({"rate": 40.03}, 40.03, NEVER, None),
+        ({"rate": 40.03, "repace": 210.0, "last": 1.75}, 0.0, 210.0, 1.75),
+        ({"rate": 0.0}, 0.0, NEVER, None),
+        ({"rate": 30.0, "pace": 0.0}, 30.0, NEVER, None),
+    ],
+)
+def test_the_next_burst_leaves_the_newest_rates_gap_after_the_last(
+    values: Any, pace: float, until: float, last: float | None
+) -> None:
+    flow = flow_of(**{"sent": 204.0, "left": 200.0, "line_rate": 1000.0, "last": None, **values})
+    plain(engine.repace)(core_of(), flow)
+    if "last" in values and flow.rate == 40.03:
+        rest = 1.75 + 10.0 / 40.03 - 2.0
+        pace = 6.0 / rest if rest > 0.006 else 1000.0
+    assert flow.pace == pytest.approx(pace, rel=1e-12)
+    assert flow.repace == until
+    assert flow.last == (None if last is None else pytest.approx(last, rel=1e-12))
 
 
 @pytest.mark.parametrize(("head", "next_"), [(5, 6), (6, 7), (7, 0)])

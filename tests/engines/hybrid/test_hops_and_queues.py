@@ -58,14 +58,15 @@ def test_from_its_wait_s_end_on_a_hop_listens_to_the_packet_under_way_too() -> N
     calls = Calls()
     listen = replaced(hops.listen, hear=calls.hear, retime=calls.retime)
     core, link, hop = "core", link_of(), hop_of(wait=DEAF)
-    listen(core, "flow", hop, "trees", link, 4)
+    flow = flow_of(first=1)
+    listen(core, flow, hop, "trees", link, 4)
     assert (hop.mark_came, hop.mark_at, hop.wait) == (243.0, 2.0, DEAF)
-    assert calls.made == [("hear", core, link, hop, 4), ("retime", "flow", hop, "trees", link)]
+    assert calls.made == [("hear", core, link, hop, 4), ("retime", flow, hop, "trees", link)]
     calls.made.clear()
     rare, link = hop_of(wait=DEAF), link_of(draining=0.1)
-    listen(core, "flow", rare, "trees", link, 4)
+    listen(core, flow, rare, "trees", link, 4)
     assert rare.wait == SINGLY
-    assert calls.made == [("retime", "flow", rare, "trees", link)]
+    assert calls.made == [("retime", flow, rare, "trees", link)]
 
 
 @pytest.mark.parametrize(("zone", "begins"), [(1, True), (2, False), (EMPTY, True)])
@@ -92,6 +93,7 @@ def test_a_hop_whose_clock_has_rung_waits_for_its_packet() -> None:
         (2, 2, LISTENING, 5.0, None),
         (2, 1, LISTENING, 1.0, False),  # the clock went 1 a packet further, and four packets came
         (1, 2, LISTENING, 1.0, True),
+        (3, 2, LISTENING, 5.0, None),  # likely marks become certain
         (2, 1, RIPE, 5.0, None),
         (1, 2, DEAF, 5.0, None),
     ],
@@ -120,6 +122,8 @@ def test_hops_that_listen_change_clocks_as_the_queue_crosses_the_top(
         (RIPE, False, 0, 0, ("send_on", 2.5)),
         (SINGLY, True, 1, 0, ("received", 2.5)),
         (SINGLY, False, 1, 0, None),
+        (LISTENING, True, 1, 0, ("received", 2.5)),  # where marks are likely
+        (LISTENING, False, 1, 0, None),
     ],
 )
 def test_a_packet_is_marked_unless_chance_spares_it(
@@ -192,6 +196,9 @@ def test_a_queue_goes_on_its_line_with_its_clock_and_its_statistics() -> None:
     assert link.hazard == pytest.approx(7.0 + 0.5 * mean, rel=1e-4)
     assert link.hazard > 7.0 + 0.5 * mean
     assert calls.made == [("account", link, 50.0, 60.0, 0.5)]
+    likely = link_of(zone=1, likely=1, sent=300.0, most=55.0, chance=0.125)
+    replaced(queue.advance, account=calls.account)(core_of(watching=0), likely, 2.5)
+    assert (likely.chance, likely.hazard) == (0.25, 7.0)  # each packet is drawn there, by no clock
 
 
 @pytest.mark.parametrize(

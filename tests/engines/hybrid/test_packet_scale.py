@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.engines.hybrid.layout import LOADS
+from fluidcc.engines.hybrid.layout import KNOTS, LIKELY, LOADS
 from fluidcc.engines.hybrid.packet_scale import as_many_equal, marks, meetings, whole
 from fluidcc.scenario.parameters import resolve
 
@@ -101,6 +102,22 @@ def test_marks_are_the_ramps_mean_over_what_packets_find() -> None:
         met.found_with_sending[LOADS] @ p[: met.found_with_sending.shape[1]], rel=1e-12
     )
     assert counted.chances[0] == pytest.approx(met.found[LOADS] @ p[1 : 1 + met.found.shape[1]], rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("kmin", "kmax", "pmax"), [(5e3, 2e5, 1.0), (5e3, 2e5, 0.05), (1e3, 2e3, 0.3), (3e3, 9e3, 0.1)]
+)
+def test_no_piece_of_a_marking_is_likely_in_part(kmin: float, kmax: float, pmax: float) -> None:
+    found, met = marks(resolve(fc.RED(kmin, kmax, pmax)), meetings(8), 1000.0), meetings(8)
+    likely = found.chances > LIKELY
+    assert not any(low < LIKELY < high for low, high in itertools.pairwise(found.chances))
+    assert likely[-1]
+    assert len(found.queues) <= KNOTS
+    if pmax == 1.0:  # the point that is added lies on the curve
+        at = found.queues[found.chances == LIKELY] / 1e3
+        besides = np.arange(met.found.shape[1])
+        chance = np.clip((1e3 * (at[:, None] + besides) - kmin) / (kmax - kmin), 0, 1) @ met.found[LOADS]
+        assert chance == pytest.approx([LIKELY], rel=0.02)
 
 
 def test_a_lone_flows_marks_are_the_ramp_itself() -> None:

@@ -114,26 +114,10 @@ def test_the_next_packet_is_whole_at_the_next_multiple(came: float, next_: float
 def test_packets_are_rare_if_one_takes_longer_to_come_than_the_queue_to_drain(
     rate: float, draining: float, is_: bool
 ) -> None:
-    assert plain(hops.rare)(link_of(draining=draining), hop_of(mark_rate=rate)) == is_
-
-
-@pytest.mark.parametrize(
-    ("begun", "old", "new", "left"),
-    [
-        (3.0, 30.0, 20.0, 8.0),  # 0.1 s of a packet: 2 bytes at the new rate
-        (3.0, 30.0, 60.0, 4.0),
-        (9.0, 30.0, 60.0, 1e-6 * PACKET),  # the gap at the new rate is over: it goes at once
-        (3.0, 0.0, 20.0, 7.0),  # it did not send
-    ],
-)
-def test_a_new_rate_counts_from_the_last_packet(begun: float, old: float, new: float, left: float) -> None:
-    """Its next packet goes a gap of the new rate after the last, whatever the rate was since."""
-    link, hop = link_of(), hop_of(mark_came=200.0 + begun, mark_rate=old, mark_at=2.0)
-    plain(hops.pace)(link, hop, new)
-    assert 210.0 - hop.mark_came == pytest.approx(left, rel=1e-6)
-    marked_later = hop_of(mark_came=200.0 + begun, mark_rate=old, mark_at=2.0)
-    plain(hops.pace)(link_of(on_departure=1), marked_later, new)
-    assert marked_later.mark_came == 200.0 + begun
+    """At its first link by the sender's rate, as a gap that is still to run to a boundary is of another for a while."""
+    link = link_of(draining=draining)
+    assert plain(hops.rare)(link, flow_of(rate=rate, first=7), hop_of(mark_rate=1e-3), 7) == is_
+    assert plain(hops.rare)(link, flow_of(rate=1e-3, first=7), hop_of(mark_rate=rate), 8) == is_
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered")  # of numbers that wrap on purpose
@@ -152,11 +136,29 @@ def test_bytes_of_candidates_are_those_of_the_old_rate_until_now() -> None:
 
 
 @pytest.mark.parametrize(
+    ("values", "link", "came"),
+    [
+        ({"wait": SINGLY}, {"draining": 0.1}, 210.0 - 1e-6 * PACKET),
+        ({"wait": RIPE}, {}, 210.0 - 1e-6 * PACKET),
+        ({"wait": LISTENING}, {"zone": 1, "likely": 1}, 210.0 - 1e-6 * PACKET),
+        ({"wait": LISTENING}, {"zone": 0, "likely": 1}, 210.0),  # nothing is drawn for it
+        ({"wait": DEAF}, {}, 210.0),
+    ],
+)
+def test_a_rate_that_changes_as_a_packet_is_whole_leaves_it_its_chance(values: Any, link: Any, came: float) -> None:
+    """7 of 10 bytes were to come at 40 a second, for 0.175 s."""
+    hop = hop_of(mark_at=2.0 - 0.175, **values)
+    plain(hops.candidates)(core_of(), flow_of(), hop, trees(), link_of(**link), 0, 80.0)
+    assert hop.mark_came == pytest.approx(came, rel=1e-12)
+
+
+@pytest.mark.parametrize(
     ("hop", "link", "due", "packet", "wake"),
     [
         ({"wait": LISTENING}, {}, 6.0 + 5.0 * PACKET / 40.0, NEVER, NEVER),
         ({"wait": LISTENING, "left": -1.0}, {}, 6.0, NEVER, NEVER),
         ({"wait": LISTENING}, {"zone": 2}, 6.0 + 5.0 * PACKET / 40.0, 1.0 + 7.0 / 40.0, NEVER),
+        ({"wait": LISTENING}, {"zone": 1, "likely": 1}, 6.0 + 5.0 * PACKET / 40.0, 1.0 + 7.0 / 40.0, NEVER),
         ({"wait": RIPE}, {}, NEVER, 1.0 + 7.0 / 40.0, NEVER),
         ({"wait": SINGLY}, {}, NEVER, 1.0 + 7.0 / 40.0, NEVER),
         ({"wait": DEAF}, {"zone": 2}, NEVER, NEVER, 9.0 - 0.5),  # leaves so that it arrives as the interval ends
