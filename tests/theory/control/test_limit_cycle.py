@@ -44,8 +44,12 @@ def test_what_is_to_come_of_a_geometric_series(ratio: float) -> None:
 
 
 def test_what_grows_or_alternates() -> None:
-    columns = np.array([[1.0, 1.0, 1.0], [2.0, 1.5, 1.0], [3.0, 1.2, 1.0 + 1e-7]])
-    assert to_come(columns).tolist() == [math.inf, pytest.approx(0.3), 0.0]
+    """A change counts as none by a share of the point's own largest oscillation."""
+    columns = np.array([[1.0, 1.0, 1.0, 9e3], [2.0, 1.5, 1.0, 9e3 + 2], [3.0, 1.2, 1.0 + 1e-7, 9e3 + 2.05]])
+    assert to_come(columns).tolist() == [math.inf, pytest.approx(0.3), 0.0, 0.0]
+    for change, left in ((0.9e-5, 0.0), (1.1e-5, math.inf)):
+        assert to_come(np.array([[4.0, 7.0], [4.0, 7.0], [4.0 * (1 + change), 7.0]])).tolist() == [left, 0.0]
+    assert to_come(np.array([[5.0], [5.0], [4.0]])).tolist() == [math.inf]  # what stood still and then moves
 
 
 @pytest.mark.parametrize(
