@@ -409,9 +409,11 @@ def wave(rate: Any) -> Any:
     return 0.5 - 0.3 * (4 * x**3 - 3 * x)
 
 
-def waving(least: float = 2.0, line_rate: float = 18.0, single: bool = True) -> Sender:
+def waving(
+    least: float = 2.0, line_rate: float = 18.0, single: bool = True, scale: float = 1.0, ripple: float = 0.0
+) -> Sender:
     side: Any = SimpleNamespace(
-        marking_at=lambda parameters, rate, line_rate, packet: wave(rate),
+        marking_at=lambda parameters, rate, line_rate, packet: scale * wave(rate) * (1 + ripple * np.sin(1e6 * rate)),
         least_rate=lambda parameters, line_rate: least,
         single_marking=lambda parameters: single,
     )
@@ -542,6 +544,15 @@ def test_a_marking_that_falls_holds_one_rate() -> None:
     assert waving(line_rate=6.0).falls is True
     assert waving(line_rate=6.5).falls is False
     assert waving(line_rate=6.0, single=False).falls is False
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0])
+def test_a_marking_rises_by_more_than_rounding(scale: float) -> None:
+    """By more than a part in 10^9 of itself, however small it is."""
+    assert len(waving(scale=scale).pieces) == 3
+    for ripple, none in ((1e-12, True), (1e-4, False)):
+        assert waving(line_rate=5.9, scale=scale, ripple=ripple).falls is none
+        assert (len(waving(scale=scale, ripple=ripple).pieces) == 3) is none
 
 
 def test_rates_of_three_groups_are_looked_for_in_their_pieces() -> None:

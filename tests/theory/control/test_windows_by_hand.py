@@ -73,6 +73,7 @@ def test_a_queue_grows_if_evenly_over_four_windows(lows: Any, swing: float, time
         ([30, 20, 10], 10.0, [0.0, 2.0, 3.0], False),
         ([1e6 + 22, 1e6 + 11, 1e6], 0.0, None, True),
         ([1e6 + 18, 1e6 + 9, 1e6], 0.0, None, False),  # by less than a part in 10^5: rounding
+        ([1e5 + 2, 1e5 + 1, 1e5], 0.0, None, False),  # by no more than that
     ],
 )
 def test_a_queue_falls_if_evenly_over_three_windows(lows: Any, swing: float, times: Any, falls: bool) -> None:
