@@ -40,6 +40,7 @@ def ends(lows: list[float], swing: float, times: list[float] | None = None) -> l
     [
         ([10, 20, 30, 40], 10.0, None, True),
         ([0, 10, 20, 30], 9.0, None, True),
+        ([1.0, 1.5, 2.0, 2.5], 0.5, None, True),  # however slowly
         ([7, 10, 20, 30, 40], 10.0, None, True),  # what was before does not count
         ([20, 30, 40], 10.0, None, False),  # three are not enough
         ([10, 20, 30, 40], 10.1, None, False),  # windows overlap
