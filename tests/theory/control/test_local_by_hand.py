@@ -83,7 +83,9 @@ def test_differences_of_equal_flows_have_no_sums() -> None:
         (modes,) = made(many=many).modes()
         assert [flow for flow, _ in modes.fairness] == classes
     points = made()
-    cast(Any, points.states.system.network).multiplicity = np.array([[1.0, 2.0], [1.0, 1.0]])  # of one point of the batch alone
+    cast(Any, points.states.system.network).multiplicity = np.array(
+        [[1.0, 2.0], [1.0, 1.0]]
+    )  # of one point of the batch alone
     (modes,) = points.modes()
     assert [flow for flow, _ in modes.fairness] == [0]
 
