@@ -568,3 +568,23 @@ def test_rates_of_three_groups_are_looked_for_in_their_pieces() -> None:
     assert module._solved(sender, groups, exact[::-1].copy(), float(groups @ exact[::-1])) is None
     assert module._solved(sender, groups, np.array([6.0, 14.0, 16.0]), capacity) is None
     assert module._solved(sender, groups, exact, 3 * capacity) is None
+
+
+def test_places_at_turns_of_either_rate_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And close below the equal share, and the least rate: gaps over the distance of the rates, by the table."""
+    seen: list[np.ndarray] = []
+    monkeypatch.setattr(module, "_suspects", lambda rough, close: seen.append(rough) or np.zeros(0, int))
+    sender, flows, capacity = waving(), 5, 46.5
+    pairs(sender, flows, capacity)
+    R, P = sender.table
+    (_, first), (_, second), _ = sender.pieces
+    for n, rough in enumerate(seen, 1):
+        rest = flows - n
+        least, most = max(2.0, (capacity - rest * 18.0) / n), capacity / flows
+        places = [first, second, *((capacity - rest * turn) / n for turn in (first, second)), 0.99999 * most, least]
+        inside = [place for place in places if least <= place < most]
+        assert len(inside) >= 3
+        for slow in inside:
+            fast = (capacity - n * slow) / rest
+            gap = (np.interp(slow, R, P) - np.interp(fast, R, P)) / (fast - slow)
+            assert np.abs(rough - gap).min() < 1e-12
