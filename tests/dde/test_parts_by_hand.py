@@ -258,3 +258,53 @@ def test_states_are_near_in_shares_or_in_blurs(monkeypatch: pytest.MonkeyPatch) 
     assert newton._nearby(one, np.array([1.3, -2.0]), 0.1, np.array([0.09, 0.0]))
     assert not newton._nearby(one, np.array([1.3, -2.0]), 0.1, np.array([0.08, 0.0]))
     assert newton._scale(np.array([0.0, -6.0, 2.0]), np.array([5.0, 3.0, 0.5])) == pytest.approx([2e-3, 6.0, 2.0])
+
+
+def attempts(monkeypatch: pytest.MonkeyPatch, needs: dict[float, Any], rates: list[float], memory: int = 2**24) -> Any:
+    """Roots of x' = -a x(t - 1) for some a, each attempt as told: nodes that it needs, or None if it misses roots.
+
+    Returns the roots, and each attempt's number of systems, nodes and first a.
+    """
+    asked: list[tuple[int, int, float]] = []
+
+    def attempt(work: Any) -> Any:
+        system, nodes, count = work
+        a = (-system.A[:, 0, 0, 0]).round(9).tolist()
+        asked.append((len(a), nodes, a[0]))
+        told = [needs[each](nodes) if callable(needs[each]) else needs[each] for each in a]
+        s = np.full((len(a), count + 1), complex(np.nan, np.nan))
+        s[:, 0] = a
+        complete = np.array([each is not None for each in told])
+        return s, np.abs(s), np.ones(len(a), int), complete, np.array([each or 0 for each in told])
+
+    monkeypatch.setattr(characteristic, "_attempt", attempt)
+    monkeypatch.setattr(characteristic, "_MEMORY", memory)
+    monkeypatch.setattr(characteristic, "parallel", lambda function, work, threads: [function(each) for each in work])
+    monkeypatch.setattr(characteristic, "nodes_needed", lambda system, line: 10 * np.ones(len(line), int))
+    batch = SYSTEM(np.zeros((len(rates), 1, 1)), -np.array(rates)[:, None, None, None], np.full((len(rates), 1), 1.0))
+    return characteristic.roots(batch, 1, threads=1), asked
+
+
+def test_nodes_grow_until_they_resolve_the_roots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once where they are told, else by half and one, on the ladder; up to the largest matrix there may be."""
+    needs = {1.0: 10, 2.0: 50, 3.0: None, 4.0: lambda nodes: 2000, 5.0: 11}
+    found, asked = attempts(monkeypatch, needs, [1.0, 2.0, 3.0, 4.0, 5.0])
+    assert found.state.tolist() == ["ok", "ok", "unresolved", "unresolved", "ok"]
+    assert found.s[:, 0].tolist() == [1, 2, 3, 4, 5]
+    largest, nodes, missing = 800 - 1, 10, []
+    while nodes < largest:
+        nodes = nodes * 3 // 2 + 1
+        step = 8 if nodes > 32 else 2
+        nodes = min(-(-nodes // step) * step, largest)
+        missing.append(nodes)
+    assert [number for _, number, a in asked if a == 3.0] == missing
+    assert asked[0] == (5, 10, 1.0)
+    assert {a: number for _, number, a in asked if a in (2.0, 4.0)} == {2.0: 56, 4.0: largest}
+
+
+def test_matrices_of_a_thread_have_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of 10 nodes and one state have 11 rows: three at once in what holds three."""
+    rates = [1.0 + k for k in range(7)]
+    needs: dict[float, Any] = dict.fromkeys(rates, 10)
+    for memory, sizes in ((3 * 8 * 11 * 11, [3, 2, 2]), (3 * 8 * 11 * 11 - 1, [2, 2, 2, 1]), (1, [1] * 7)):
+        assert [size for size, *_ in attempts(monkeypatch, needs, rates, memory)[1]] == sizes
