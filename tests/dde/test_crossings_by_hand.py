@@ -143,13 +143,13 @@ def test_an_equilibrium_between_two_is_near_the_line(monkeypatch: pytest.MonkeyP
 class Spectrum:
     """In place of `roots`: so many roots of each system right of the axis, and some left of it."""
 
-    def __init__(self, rights: list[int], state: str = "ok") -> None:
-        self.rights, self.state, self.asked = rights, state, []
+    def __init__(self, rights: list[int], state: str = "ok", most: int = 999) -> None:
+        self.rights, self.state, self.most, self.asked = rights, state, most, []
 
     def __call__(self, batch: Any, count: int) -> Any:
         self.asked.append((len(batch.rights), count))
         s = np.where(np.arange(count + 1) < np.array(batch.rights)[:, None], 1.0, -1.0).astype(complex)
-        number = np.full(len(s), count)
+        number = np.full(len(s), min(count, self.most))
         return SimpleNamespace(s=s[:, :count], number=number, state=np.full(len(s), self.state))
 
 
@@ -163,8 +163,10 @@ class Batch:
         return Batch(self.rights[some])
 
 
-def counted(monkeypatch: pytest.MonkeyPatch, rights: list[int], zeros: int = 0, state: str = "ok") -> Any:
-    spectrum, told = Spectrum(rights, state), []
+def counted(
+    monkeypatch: pytest.MonkeyPatch, rights: list[int], zeros: int = 0, state: str = "ok", most: int = 999
+) -> Any:
+    spectrum, told = Spectrum(rights, state, most), []
     monkeypatch.setattr(hopf, "roots", spectrum)
     monkeypatch.setattr(hopf, "size", lambda batch: np.ones(len(batch.rights)))
     monkeypatch.setattr(hopf, "without", lambda s, zeros, sizes: s)
@@ -183,6 +185,7 @@ def test_unstable_roots_are_counted_with_twice_as_many_until_one_is_stable(monke
     assert (rights.tolist(), count, asked) == ([0, 7, 3, 17], 32, [(3, 8), (3, 16), (3, 32), (4, 32)])
     assert counted(monkeypatch, [7], zeros=1)[0][1] == 16
     assert counted(monkeypatch, [255])[0][1] == 256
+    assert counted(monkeypatch, [2, 1], most=2)[0][1] == 8  # without delays there are no more, and all may be unstable
     with pytest.raises(InputError, match="more than 256 roots are unstable"):
         counted(monkeypatch, [256])
     with pytest.raises(InputError, match="too many roots lie near the axis"):
