@@ -11,7 +11,7 @@ import pytest
 from fluidcc.dde import cycle as cycle_module
 from fluidcc.dde import settled as settled_module
 from fluidcc.dde.branch import _along, _Branch, _Point
-from fluidcc.dde.collocation import _largest
+from fluidcc.dde.collocation import _largest, _phase
 from fluidcc.dde.cycle import _away, _compared, _Found, _highest, _minimal, _others, _repels, _resolved
 from fluidcc.dde.mesh import Profile, sampled
 from fluidcc.errors import InputError
@@ -387,3 +387,17 @@ def test_four_times_the_samples_until_they_resolve_a_period(monkeypatch: pytest.
     ups = np.arange(6.0)
     asked(100.0)
     assert len(runs.asked) == 4
+
+
+def test_a_solution_is_kept_in_step_with_its_guess() -> None:
+    """The integral of the guess's slope times what is asked, over its peak to peak squared, of polynomials exactly."""
+    mesh = np.array([0.0, 0.3, 0.45, 1.0])
+    guess = sampled(lambda t: np.stack([t**2 * (1 - t) ** 2, 2 * t * (1 - t)], axis=1), mesh, 2.0)
+    asked = sampled(lambda t: np.stack([t * (1 - t), t**2 * (1 - t)], axis=1), mesh, 2.0)
+    t = np.linspace(0, 1, 200_001)
+    slopes = 2 * t * (1 - t) * (1 - 2 * t), 2 - 4 * t
+    shown = t * (1 - t), t**2 * (1 - t)
+    sizes = np.ptp(guess.x, axis=0)
+    wanted = sum(np.trapezoid(a * b, t) / size**2 for a, b, size in zip(slopes, shown, sizes, strict=True))
+    assert _phase(guess) @ asked.x.ravel() == pytest.approx(wanted, rel=1e-8)
+    assert _phase(guess) @ guess.x.ravel() == pytest.approx(0.0, abs=1e-12)
