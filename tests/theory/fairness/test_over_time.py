@@ -212,3 +212,6 @@ def test_flows_of_a_trace_are_found_though_two_have_one_name() -> None:
 
     assert shown("a", "a", "b") == [0, 1, 2]
     assert shown("b", "a") == [2, 0]
+    nameless = [dataclasses.replace(flow, name="") for flow in named[:2]] + named[2:]
+    text = scenario_file.to_toml(dataclasses.replace(network, flows=tuple(nameless)))
+    assert shown("flow 1", "b", "flow 0") == [1, 2, 0]

@@ -1,0 +1,279 @@
+"""Steps of a run, places in its past, meshes and curves by hand: what is compiled stands in, numbers are replayed."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+import fluidcc as fc
+from fluidcc.dde import boundary, history, mesh, solution
+from fluidcc.errors import InputError
+from tests.engines.fluid.in_numpy import Lax
+
+# -- steps that are tried -----------------------------------------------------------------------------------------
+
+
+class Compiled:
+    """In place of the compiled run: states are the time, and what is off by a power of the step; all that was asked."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, order: float = 4.0, size: float = 1.0) -> None:
+        self.order, self.size = order, size
+        self.made: list[tuple[int, int, tuple[int, ...]]] = []
+        self.runs: list[tuple[float, int, int]] = []
+        monkeypatch.setattr(solution, "_compiled", self.compiled)
+
+    def compiled(self, kernels: Any, samples: int, depth: int, zero: tuple[int, ...], past: Any, equation: Any) -> Any:
+        self.made.append((samples, depth, zero))
+
+        def run(begin: Any, vectors: Any, dt: Any, stride: Any) -> Any:
+            self.runs.append((float(dt), int(stride), vectors.shape[1]))
+            states = np.linspace(1.0, 2.0, samples + 1) + self.size * float(dt) ** self.order
+            return states[:, None, None] * np.ones((1, len(begin), 1)) * np.ones(vectors.shape[1])
+
+        return run
+
+
+def equation(*lags: Any) -> Any:
+    return fc.delay.Equation(lambda t, x, past, p: [-p.a * past[0][0]], list(lags), {"a": 1.0, "tau": 2.0}, ["x"])
+
+
+def test_steps_are_halved_until_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From an eighth of the shortest lag on; the error is the change, of the largest modulus."""
+    made = Compiled(monkeypatch, size=1.0)
+    found = fc.delay.solve(equation(2.0, 4.0), 64.0, past=[1.0], samples=8, tolerance=1e-4)
+    steps = [0.25, 0.125, 0.0625, 0.03125]
+    assert [dt for dt, *_ in made.runs] == steps
+    assert [dt * stride for dt, stride, _ in made.runs] == [8.0] * 4
+    changes = [(a**4 - b**4) / (2 + b**4) for a, b in itertools.pairwise(steps)]
+    assert changes[-1] < 1e-4 < changes[-2]
+    assert (found.dt, found.error) == (0.03125, pytest.approx(changes[-1]))
+    assert found["time"].values.tolist() == (8.0 * np.arange(9)).tolist()
+    assert found["x"].values[-1] == pytest.approx(2 + 0.03125**4)
+    assert {depth for _, depth, _ in made.made} == {history.ring_depth(4.0, dt) for dt in steps}
+    made.runs.clear()
+    fc.delay.solve(equation(2.0), 1.0, past=[1.0], samples=8, tolerance=1.0)
+    assert [dt for dt, *_ in made.runs] == [1 / 256, 1 / 512]  # 256 steps of a run at least
+
+
+def test_a_step_that_is_given_is_taken_and_halved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once; a step is no longer than the shortest lag, and divides the samples."""
+    made = Compiled(monkeypatch)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # the tolerance is of no effect
+        found = fc.delay.solve(equation(2.0), 64.0, past=[1.0], samples=8, dt=2.0, tolerance=1e-9)
+    assert [dt for dt, *_ in made.runs] == [2.0, 1.0]
+    assert found.dt == 1.0
+    made.runs.clear()
+    fc.delay.solve(equation(2.0), 64.0, past=[1.0], samples=8, dt=1.7)
+    assert [dt for dt, *_ in made.runs] == [8 / 5, 8 / 10]
+    fc.delay.solve(equation(2.0), 64.0, past=[1.0], samples=8, dt=2.0 * (1 + 0.5e-9))
+    with pytest.raises(InputError, match="shortest lag, 2"):
+        fc.delay.solve(equation(2.0), 64.0, past=[1.0], samples=8, dt=2.0 * (1 + 2e-9))
+    made.runs.clear()
+    fc.delay.solve(equation(2.0), 4.0, past=[1.0], samples=16, dt=1.0)  # more samples than steps
+    assert [dt for dt, *_ in made.runs] == [0.25, 0.125]
+
+
+def test_a_run_that_still_changes_warns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After eight halvings; what is not finite is refused."""
+    made = Compiled(monkeypatch, order=0.01)
+    with pytest.warns(UserWarning, match="still changes"):
+        fc.delay.solve(equation(2.0), 64.0, past=[1.0], samples=8)
+    assert [dt for dt, *_ in made.runs] == [0.25 / 2**k for k in range(9)]
+    made.size = math.nan
+    with pytest.raises(InputError, match="not finite"):
+        fc.delay.solve(equation(2.0), 64.0, past=[1.0], samples=8, dt=1.0)
+
+
+def test_points_go_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solution, "_POINTS", 3)
+    made = Compiled(monkeypatch)
+    found = fc.delay.solve(equation(2.0), 64.0, past=[1.0], samples=8, dt=2.0, over={"a": np.arange(1.0, 8.0)})
+    assert [points for *_, points in made.runs] == [3, 3, 1] * 2
+    assert found["x"].dims == ("time", "a")
+    assert found["x"].shape == (9, 7)
+    assert found["a"].values.tolist() == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_runs_that_are_too_long_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By their steps, halved ones too, by their samples, or by what must be remembered."""
+    Compiled(monkeypatch)
+    monkeypatch.setattr(solution, "_MOST_STEPS", 64)
+    fc.delay.solve(equation(2.0), 32.0, past=[1.0], samples=8, dt=1.0)
+    for options in ({"dt": 0.9}, {"dt": 1.0, "samples": 65}, {"dt": 0.4}):
+        with pytest.raises(InputError, match=r"until: .* steps"):
+            fc.delay.solve(equation(2.0), 32.0, past=[1.0], **{"samples": 8, **options})  # pyright: ignore
+    monkeypatch.undo()
+    Compiled(monkeypatch)
+    monkeypatch.setattr(solution, "_MOST_KEPT", 4 * 2 * 2)  # two steps of one state and of two points
+    fc.delay.solve(equation(2.0), 32.0, past=[1.0], samples=8, dt=2.0, over={"a": [1.0, 2.0]})
+    with pytest.raises(InputError, match="to remember"):
+        fc.delay.solve(equation(2.0), 32.0, past=[1.0], samples=8, dt=2.0, over={"a": [1.0, 2.0, 3.0]})
+
+
+def test_lags_of_0_are_known_by_all_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Compiled(monkeypatch)
+    fc.delay.solve(equation(2.0, 0.0), 64.0, past=[1.0], samples=8, dt=1.0)
+    assert made.made[0][2] == (1,)
+    with pytest.raises(InputError, match="a lag of 0 among longer ones"):
+        fc.delay.solve(equation("tau"), 64.0, past=[1.0], over={"tau": [0.0, 1.0]})
+
+
+# -- places in the past -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("node", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize(
+    ("lag", "steps"), [(0.3, 3.0), (0.25, 2.5), (0.1, 1.0), (0.1 * (1 - 1e-10), 1.0), (0.30001, 3.0001)]
+)
+def test_a_place_is_whole_steps_and_a_rest(
+    monkeypatch: pytest.MonkeyPatch, node: float, lag: float, steps: float
+) -> None:
+    """Never later than the step before; a lag of whole steps but for rounding is just that."""
+    monkeypatch.setattr(history, "jnp", np)
+    monkeypatch.setattr(history, "lax", Lax())
+    found = history.place(cast(Any, np.array([lag])), cast(Any, 0.1), node, False)
+    offset = min(math.floor(node - steps), -1)
+    assert found.offset.tolist() == [offset]
+    assert np.asarray(found.theta) == pytest.approx([node - steps - offset], abs=1e-12)
+    if steps == round(steps) and node != 0.5:
+        aligned = history.place(cast(Any, np.array([lag])), cast(Any, 0.1), node, True)
+        assert (aligned.offset.tolist(), aligned.theta.tolist()) == ([round(node - steps)], [0.0])
+
+
+def test_a_cubic_has_the_values_and_slopes_of_its_ends() -> None:
+    theta = np.array([0.0, 0.25, 1.0])
+    a, b, c, d = 2.0, -3.0, 5.0, 7.0
+    ends: Any = (a, b, a + b + c + d, b + 2 * c + 3 * d)
+    value = history.hermite(cast(Any, theta), *ends)
+    slope = history.hermite_slope(cast(Any, theta), *ends)
+    np.testing.assert_allclose(value, a + b * theta + c * theta**2 + d * theta**3, rtol=1e-14)
+    np.testing.assert_allclose(slope, b + 2 * c * theta + 3 * d * theta**2, rtol=1e-13)
+
+
+@pytest.mark.parametrize(("lag", "depth"), [(0.1, 8), (0.4, 8), (0.5, 16), (1.2, 16), (1.3, 32), (0.001, 4)])
+def test_a_ring_holds_the_longest_lag_and_some_steps(lag: float, depth: int) -> None:
+    """A power of two, larger than the lag's steps and three, and of four at least."""
+    assert history.ring_depth(lag * (1 + 1e-9), 0.1) == depth
+    assert depth > lag / 0.1 + 3 or depth == 4
+
+
+# -- meshes -------------------------------------------------------------------------------------------------------
+
+
+def test_intervals_share_slope_bend_and_growth(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By plain differences at 41 places: a state of one sign counts by its logarithm too, three times as much."""
+    monkeypatch.setattr(mesh, "_FINE", 41)
+    t = np.linspace(0, 1, 41)
+    x = np.stack([np.sin(2 * np.pi * t), np.exp(3 * t), -2.0 - t**4], axis=1)
+
+    def rate(y: Any) -> Any:
+        inner = (y[2:] - y[:-2]) / (t[2:] - t[:-2])
+        return np.concatenate([[(y[1] - y[0]) / (t[1] - t[0])], inner, [(y[-1] - y[-2]) / (t[-1] - t[-2])]])
+
+    slopes = np.stack([rate(column / np.ptp(column)) for column in x.T])
+    bends = np.stack([rate(row) for row in slopes])
+    speed, bend = np.sqrt((slopes**2).sum(axis=0)), (bends**2).sum(axis=0) ** 0.25
+    density = 0.5 + speed / speed.mean() + bend / bend.mean()
+    for column in x.T[1:]:
+        growth = np.abs(rate(np.log(np.abs(column))))
+        density = density + 3 * growth / max(growth.mean(), 12.0)
+    parts = (density[1:] + density[:-1]) / 2 + 0.05 * density.mean()
+    reached = np.concatenate([[0.0], np.cumsum(parts)]) / parts.sum()
+    expected = np.interp(np.linspace(0, 1, 8), reached, t)
+    assert mesh.mesh_for(lambda theta: x, 7) == pytest.approx(expected, rel=1e-10)
+
+
+def test_courses_are_compared_in_step() -> None:
+    """A shift of a hundredth is none; a tenth of peak to peak is one, of each state's own."""
+    even = np.linspace(0, 1, 9)
+
+    def course(theta: Any) -> Any:
+        turn = 2 * np.pi * np.asarray(theta)
+        return np.stack([np.sin(turn), 100 * np.cos(turn)], axis=1)
+
+    profile = mesh.sampled(course, even, 3.0)
+    assert mesh.apart(profile, lambda theta: course(theta + 0.01)) < 1e-6
+    off = mesh.apart(profile, lambda theta: course(theta) + np.array([0.2, 0.0]))
+    assert off == pytest.approx(0.1, rel=0.1)
+    assert mesh.apart(profile, lambda theta: course(theta) + np.array([0.0, 0.2])) == pytest.approx(1e-3, rel=0.1)
+
+
+def test_last_coefficients_are_of_what_changes_are_measured_by() -> None:
+    """Legendre's of the eighth and seventh degree on each interval; the larger, over the state there."""
+    ends = np.array([0.0, 0.5, 1.0])
+    series = np.zeros(9)
+    series[[0, 7, 8]] = [40.0, 0.03, -0.08]
+
+    def course(theta: Any) -> Any:
+        inner = np.where(theta <= 0.5, 4 * theta - 1, 4 * theta - 3)
+        found = np.where(theta <= 0.5, np.polynomial.legendre.legval(inner, series), 39.95 - 0.03 * (inner + 1))
+        return found[:, None]
+
+    profile = mesh.sampled(course, ends, 1.0)
+    found = mesh.tail(profile)
+    assert found[0] == pytest.approx(0.08 / 40.0, rel=0.01)
+    assert found[1] < 1e-12
+
+
+# -- curves -------------------------------------------------------------------------------------------------------
+
+
+def test_slopes_of_a_function_of_cells_are_one_sided_at_the_rim() -> None:
+    """Central inside; where one side is not defined, by the other."""
+
+    def at(cells: Any) -> Any:
+        u, v = cells.T
+        return np.where((u >= 0) & (v <= 4), 3 * u + 5 * v + u * v, np.nan)
+
+    cells = np.array([[2.0, 3.0], [0.0, 3.0], [2.0, 4.0]])
+    values, slopes = boundary._jacobians(at, cells)
+    assert values == pytest.approx([6 + 15 + 6, 15.0, 6 + 20 + 8])
+    assert slopes == pytest.approx(np.array([[6.0, 7.0], [6.0, 5.0], [7.0, 7.0]]), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("off", "bend", "good"),
+    [(0.0, 0.0, True), (0.1, 0.0, True), (0.1, 0.3, True), (0.7, 0.0, False), (-0.2, 0.3, True)],
+)
+def test_points_are_moved_along_their_normal(off: float, bend: float, good: bool) -> None:
+    """To where the function is 0, no farther than two steps; a value that is none is not good."""
+
+    def at(cells: Any) -> Any:
+        v = cells[:, 1] - 1.0
+        return 2 * (v + bend * v * v)
+
+    cells = np.array([[3.0, 1.0 - off]])
+    found, came = boundary._corrected(at, cells, np.array([[0.0, 1.0]]), np.array([2.0]))
+    assert came.tolist() == [good]
+    if good:
+        assert found == pytest.approx(np.array([[3.0, 1.0]]), abs=1e-8)
+    none = boundary._corrected(
+        lambda cells: np.full(len(cells), np.nan), cells, np.array([[0.0, 1.0]]), np.array([2.0])
+    )
+    assert none[1].tolist() == [False]
+
+
+def test_starts_are_zeros_of_edges_whose_ends_differ_in_sign() -> None:
+    """Down and across; one through a corner counts once; a jump is none, and what is not defined is neither."""
+
+    def starts(function: Any) -> Any:
+        places = np.stack(np.meshgrid(np.arange(3.0), np.arange(3.0), indexing="ij"), axis=-1)
+        values = function(places.reshape(-1, 2)).reshape(3, 3)
+        found, jumps = boundary._starts(function, values)
+        return sorted(map(tuple, found.round(9).tolist())), sorted(map(tuple, jumps.round(6).tolist()))
+
+    zeros, jumps = starts(lambda at: at[:, 0] ** 3 - 2.0)
+    root = round(2.0 ** (1 / 3), 9)
+    assert (zeros, jumps) == ([(root, 0.0), (root, 1.0), (root, 2.0)], [])
+    zeros, jumps = starts(lambda at: at[:, 1] - 0.25 - 0.5 * at[:, 0])
+    assert (zeros, jumps) == ([(0.0, 0.25), (1.0, 0.75), (1.5, 1.0), (2.0, 1.25)], [])
+    zeros, jumps = starts(lambda at: np.where(at[:, 0] < 1.4, -1.0, 3.0))
+    assert zeros == []
+    assert [round(u, 3) for u, _ in jumps] == [1.4] * 3
+    assert starts(lambda at: np.where(at[:, 0] < 1.4, -1.0, np.nan)) == ([], [])
