@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+import fluidcc as fc
 from fluidcc.dde import axis_crossings, hopf, zeros
 from fluidcc.dde.axis_crossings import _distinct, _refine, grid
 from fluidcc.dde.delay_system import DelaySystem
@@ -249,3 +250,94 @@ def test_sizes_do_not_depend_on_units_of_states() -> None:
     for scale, tau in ((1.0, 1.0), (ratio, 3.0)):
         found = zeros.size(SYSTEM((A0 * scale)[None], (A * scale)[None], [[tau]]))
         assert found == pytest.approx([wanted], rel=EXACT)
+
+
+class Linear:
+    """Systems by the parameter alone: shape, a slice, and which values."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = np.asarray(values, float)
+        self.shape = self.values.shape
+
+
+def along(
+    monkeypatch: pytest.MonkeyPatch,
+    spectrum: Any,
+    between: tuple[float, float] = (0.0, 1.0),
+    points: int = 5,
+    zeros: int = 0,
+) -> Any:
+    """Crossings of an equilibrium at minus the parameter, whose roots are told by its value."""
+
+    def sorted_roots(value: float) -> Any:
+        found = np.array(spectrum(value), complex)
+        return found[np.lexsort((-np.imag(found), -np.real(found)))]
+
+    def roots(systems: Linear, count: int, threads: int = 0) -> Any:
+        return SimpleNamespace(s=np.array([sorted_roots(value) for value in systems.values]))
+
+    def unstable(systems: Linear, zeros: int, report: Any) -> Any:
+        report(1.0)
+        right = np.array([(sorted_roots(value).real > 0).sum() - zeros for value in systems.values])
+        return right, 4
+
+    def followed(equation: Any, x: Any, vectors: Any) -> Any:
+        return -vectors[:, :1], np.ones(len(vectors), bool), np.zeros(len(vectors), bool)
+
+    monkeypatch.setattr(hopf, "followed", followed)
+    monkeypatch.setattr(hopf, "equilibrium_near", lambda equation, at: np.zeros(1))
+    monkeypatch.setattr(hopf, "systems", lambda equation, x, vectors: Linear(vectors[:, 0]))
+    monkeypatch.setattr(hopf, "structural", lambda batch: zeros)
+    monkeypatch.setattr(hopf, "size", lambda batch: np.full(batch.shape, 10.0))
+    monkeypatch.setattr(hopf, "without", lambda s, zeros, sizes: s[:, zeros:] if zeros else s)
+    monkeypatch.setattr(hopf, "roots", roots)
+    monkeypatch.setattr(hopf, "_unstable", unstable)
+    monkeypatch.setattr(
+        hopf, "_between", lambda equation, x, vectors, column, value: (np.array([-value]), np.array([value, 7.0]))
+    )
+    given = fc.delay.Equation(lambda t, x, past, p: [-p.k * past[0][0] * p.m], [1.0], {"k": 0.4, "m": 7.0}, ["x"])
+    return fc.delay.crossings(given, "k", between, points=points)
+
+
+def test_roots_that_cross_are_told_with_their_number_and_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A real root to the right at 0.3, a pair at 0.62, another back at 0.9: by value, at the equilibrium there."""
+
+    def spectrum(k: float) -> list[complex]:
+        return [k - 0.3, k - 0.62 + 2j, k - 0.62 - 2j, 0.9 - k + 5j - 3 * (k < 0.8), 0.9 - k - 5j - 3 * (k < 0.8), -9.0]
+
+    found = along(monkeypatch, spectrum, (0.0, 0.79))
+    assert [(each.value, each.frequency, each.kind, each.unstable) for each in found] == [
+        (pytest.approx(0.3), 0.0, "zero", 1),
+        (pytest.approx(0.62), pytest.approx(2.0), "hopf", 2),
+    ]
+    assert [each.state.tolist() for each in found] == [[pytest.approx(-0.3)], [pytest.approx(-0.62)]]
+    assert found[1].period == pytest.approx(np.pi)
+    assert {each.parameter for each in found} == {"k"}
+    (back,) = along(monkeypatch, spectrum, (0.81, 1.0))
+    assert (back.value, back.frequency, back.unstable) == (pytest.approx(0.9), pytest.approx(5.0), -2)
+
+
+def test_several_that_cross_between_two_points_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each by its place among the real parts: two real ones, and a pair between them."""
+
+    def spectrum(k: float) -> list[complex]:
+        return [k - 0.51, k - 0.53 + 1j, k - 0.53 - 1j, k - 0.57, -4.0]
+
+    found = along(monkeypatch, spectrum)
+    assert [each.value for each in found] == pytest.approx([0.51, 0.53, 0.57])
+    assert [each.unstable for each in found] == [1, 2, 1]
+    found = along(monkeypatch, lambda k: [-each for each in spectrum(k)[:4]] + [-5.0])
+    assert [each.value for each in found] == pytest.approx([0.51, 0.53, 0.57])
+    assert [each.unstable for each in found] == [-1, -2, -1]
+
+
+def test_roots_that_cross_to_and_fro_ask_for_more_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pair is found where one root's worth of change was counted."""
+
+    def spectrum(k: float) -> list[complex]:
+        return [k - 0.6 + 1j, k - 0.6 - 1j, -0.1 + 0.0j if k < 0.55 or k > 0.74 else -0.2, -4.0]
+
+    (found,) = along(monkeypatch, spectrum)
+    assert found.unstable == 2
+    with pytest.raises(InputError, match="to and fro"):
+        along(monkeypatch, lambda k: [k - 0.6 + 1j, k - 0.6 - 1j, 0.1 if k < 0.7 else -0.1, -4.0])
