@@ -87,7 +87,7 @@ def test_windows_that_are_not_modelled(name: str) -> None:
         scheme(name, VAR_WIN="0")
     if name in ("hpcc", "dctcp"):
         for var in "01":
-            with pytest.raises(InputError, match="^HAS_WIN: "):
+            with pytest.raises(InputError, match=r"^HAS_WIN: "):
                 scheme(name, HAS_WIN="0", VAR_WIN=var)
 
 
