@@ -46,7 +46,9 @@ def test_multipliers_attract_repel_or_decide_nothing() -> None:
     for modulus, repels, attracts in (
         (1.1, True, False),
         (1 + 2e-5, True, False),
+        (1 + cycle_module._NEUTRAL, False, False),
         (1 + 0.5e-5, False, False),
+        (1 - cycle_module._NEUTRAL, False, False),
         (1 - 0.5e-5, False, False),
         (1 - 2e-5, False, True),
     ):

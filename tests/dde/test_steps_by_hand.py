@@ -5,13 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
+from types import SimpleNamespace
 from typing import Any, cast
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import fluidcc as fc
 from fluidcc.dde import boundary, history, mesh, solution
+from fluidcc.dde import integrate as integrate_module
 from fluidcc.errors import InputError
 from tests.engines.fluid.in_numpy import Lax
 
@@ -277,3 +280,83 @@ def test_starts_are_zeros_of_edges_whose_ends_differ_in_sign() -> None:
     assert zeros == []
     assert [round(u, 3) for u, _ in jumps] == [1.4] * 3
     assert starts(lambda at: np.where(at[:, 0] < 1.4, -1.0, np.nan)) == ([], [])
+
+
+# -- equations of plain functions ---------------------------------------------------------------------------------
+
+
+def integrated(monkeypatch: pytest.MonkeyPatch, flat: bool = True, **changed: Any) -> Any:
+    """What the integration is asked for, and what is made of its states (3 samples, 2 rows, points)."""
+    asked: dict[str, Any] = {}
+
+    def integrate(function: Any, past: Any, lags: Any, dt: Any, **others: Any) -> Any:
+        asked.update(others, function=function, past=past, lags=lags, dt=float(dt))
+        points = 1 if flat else 3
+        return np.arange(6.0 * points).reshape(3, 2, points)
+
+    monkeypatch.setattr(integrate_module, "integrate", integrate)
+    shape = (2,) if flat else (2, 3)
+    options: dict[str, Any] = {"past": lambda t: jnp.ones(shape), "lags": [0.5, 1.2], "until": 2.0, "dt": 0.1}
+    options |= {"stride": 10} | changed
+    function: Any = lambda t, y, lagged: (t, y, lagged)  # noqa: E731
+    found = integrate_module.solve(function, **options)
+    return SimpleNamespace(**asked), found
+
+
+def test_a_run_of_a_plain_function_is_asked_for_whole_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A depth for the longest lag, or its bound; one state is a column to the run, and none to the function."""
+    asked, found = integrated(monkeypatch)
+    assert (asked.samples, asked.stride, asked.dt, asked.state_dependent) == (2, 10, pytest.approx(0.1), False)
+    assert asked.depth == history.ring_depth(1.2, 0.1)
+    assert integrated(monkeypatch, longest_lag=9.0)[0].depth == history.ring_depth(9.0, 0.1)
+    assert np.asarray(found.time) == pytest.approx([0.0, 1.0, 2.0])
+    assert found.state.tolist() == [[0, 1], [2, 3], [4, 5]]
+    assert asked.past(0.0).shape == (2, 1)
+    y = np.array([[1.0], [2.0]])
+    t, own, lagged = 3.0, np.array([1.0, 2.0]), (np.array([5.0, 6.0]),)
+
+    def told(t: Any, y: Any, lagged: Any) -> Any:
+        assert (t, y.tolist(), lagged[0].tolist()) == (3.0, [1.0, 2.0], [5.0, 6.0])
+        return own
+
+    monkeypatch.undo()
+    asked_again: dict[str, Any] = {}
+    monkeypatch.setattr(
+        integrate_module, "integrate", lambda f, *given, **more: asked_again.update(f=f) or np.zeros((3, 2, 1))
+    )
+    integrate_module.solve(told, past=lambda t: jnp.ones(2), lags=[1.0], until=1.0, dt=0.5)
+    assert asked_again["f"](t, y, (lagged[0][:, None],)).tolist() == [[1.0], [2.0]]
+    batch, found = integrated(monkeypatch, flat=False)
+    assert found.state.shape == (3, 2, 3)
+    assert batch.past(0.0).shape == (2, 3)
+    assert batch.function(1.0, y, ())[1] is y
+
+
+def test_lags_of_the_state_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So have those that are no plain numbers; plain ones are no shorter than the step."""
+    asked, _ = integrated(monkeypatch, lags=lambda y: [y[0]], longest_lag=2.0)
+    assert asked.state_dependent is True
+    assert [lag.tolist() for lag in asked.lags(np.array([[4.0], [5.0]]))] == [[4.0]]
+    mixed = [0.5, jnp.asarray(0.7)]
+    assert integrated(monkeypatch, lags=mixed, longest_lag=2.0)[0].depth == history.ring_depth(2.0, 0.1)
+    for lags in (mixed, lambda y: [y[0]]):
+        with pytest.raises(InputError, match="longest_lag: needed"):
+            integrated(monkeypatch, lags=lags)
+    integrated(monkeypatch, lags=[0.1 * (1 - 0.5e-9), np.array([0.1, 3.0])])
+    assert integrated(monkeypatch, lags=[1])[0].depth == history.ring_depth(1.0, 0.1)
+    for lags in ([0.1 * (1 - 2e-9)], [np.array([0.05, 3.0])]):
+        with pytest.raises(InputError, match="no lag may be shorter"):
+            integrated(monkeypatch, lags=lags)
+
+
+@pytest.mark.parametrize(
+    ("until", "stride", "fits"), [(2.0, 10, True), (2.0, 7, False), (2.05, 1, False), (0.04, 1, False), (2.0, 1, True)]
+)
+def test_steps_and_samples_divide_the_time(
+    monkeypatch: pytest.MonkeyPatch, until: float, stride: int, fits: bool
+) -> None:
+    if fits:
+        assert integrated(monkeypatch, until=until, stride=stride)[0].samples == round(until / 0.1) // stride
+        return
+    with pytest.raises(InputError, match="does not divide until"):
+        integrated(monkeypatch, until=until, stride=stride)
