@@ -308,3 +308,45 @@ def test_matrices_of_a_thread_have_a_size(monkeypatch: pytest.MonkeyPatch) -> No
     needs: dict[float, Any] = dict.fromkeys(rates, 10)
     for memory, sizes in ((3 * 8 * 11 * 11, [3, 2, 2]), (3 * 8 * 11 * 11 - 1, [2, 2, 2, 1]), (1, [1] * 7)):
         assert [size for size, *_ in attempts(monkeypatch, needs, rates, memory)[1]] == sizes
+
+
+def confirmed(
+    monkeypatch: pytest.MonkeyPatch, values: Any, count: int, bad: Any = (), moved: Any = None, **more: Any
+) -> Any:
+    """Roots of eigenvalues, of which those at some places are none, or are moved by the correction."""
+
+    def newton(system: Any, s: Any, steps: int = 12) -> Any:
+        found = s.copy() if moved is None or steps == 0 else s + np.pad(moved, (0, s.shape[1] - len(moved)))
+        return found, np.where(np.isin(np.arange(s.shape[1]), bad), 1e-3, 1e-16) * np.ones(s.shape)
+
+    monkeypatch.setattr(characteristic, "newton", newton)
+    s, residual, number, last = characteristic._confirmed(cast(Any, None), np.array([values], complex), count, **more)
+    kept = np.isfinite(s[0])
+    assert kept.sum() == number[0] == np.isfinite(residual[0]).sum()
+    return s[0][kept].tolist(), float(last[0])
+
+
+def test_rightmost_eigenvalues_are_taken_with_their_mates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So many, or one more where that would part a pair; the last is that of those which are taken."""
+    values = [-3.0, 0.5, 1 + 2j, -1 + 1j, -5.0]
+    pair, other = [1 + 2j, 1 - 2j], [-1 + 1j, -1 - 1j]
+    assert confirmed(monkeypatch, values, 1) == (pair, 1.0)
+    assert confirmed(monkeypatch, values, 2) == (pair, 1.0)
+    assert confirmed(monkeypatch, values, 3) == ([*pair, 0.5], 0.5)
+    assert confirmed(monkeypatch, values, 4) == ([*pair, 0.5, *other], -1.0)
+    assert confirmed(monkeypatch, [2.0, -np.inf], 3) == ([2.0], 2.0)
+    assert confirmed(monkeypatch, [-np.inf], 3) == ([], 0.0)
+
+
+def test_nothing_left_of_what_is_no_root_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its residual, by how far it was moved, or as another's; without delays eigenvalues are the roots."""
+    values = [2.0, 1.0, 0.0, -1.0]
+    assert confirmed(monkeypatch, values, 4, bad=[1]) == ([2.0], 2.0)
+    assert confirmed(monkeypatch, values, 4, moved=[0, 0, 0.9e-3, 0])[0] == [2.0, 1.0, 0.9e-3, -1.0]
+    assert confirmed(monkeypatch, values, 4, moved=[0, 0, 1.1e-3, 0])[0] == [2.0, 1.0]
+    assert confirmed(monkeypatch, values, 4, bad=[1], exact=True)[0] == values
+    assert confirmed(monkeypatch, values, 4, moved=[0, 0, 0.9e-3, 0], exact=True)[0] == [2.0, 1.0, 0.9e-3, -1.0]
+    close = [1.0, 1.0 - 1e-4]
+    assert confirmed(monkeypatch, close, 2, moved=[0, 1e-4])[0] == pytest.approx([1.0, 1.0])  # a multiple one
+    turned = [1e-4 + 1j, 0.0]
+    assert confirmed(monkeypatch, turned, 3, moved=[-1e-4, 0])[0] == [1j, -1j, 0]
