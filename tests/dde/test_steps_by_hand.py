@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.dde import boundary, history, mesh, solution
+from fluidcc.dde import boundary, collocation, history, mesh, solution
 from fluidcc.dde import integrate as integrate_module
 from fluidcc.errors import InputError
 from tests.engines.fluid.in_numpy import Lax
@@ -360,3 +360,107 @@ def test_steps_and_samples_divide_the_time(
         return
     with pytest.raises(InputError, match="does not divide until"):
         integrated(monkeypatch, until=until, stride=stride)
+
+
+# -- Newton's method for cycles -----------------------------------------------------------------------------------
+
+SMALL = mesh.Profile(np.array([0.0, 1.0]), 2.0 + np.arange(16.0).reshape(8, 2), 3.0)
+
+
+class Moves:
+    """In place of the linear equations: moves as told, and all that was asked."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, moves: list[Any]) -> None:
+        self.moves, self.asked, self.profiles = list(moves), [], []
+        monkeypatch.setattr(collocation, "_phase", lambda guess: 0.5 * np.arange(16.0))
+        monkeypatch.setattr(collocation, "_linear", self.linear)
+        monkeypatch.setattr(collocation, "_newton_step", self.step)
+
+    def linear(self, kernels: Any, vector: Any, profile: Any) -> Any:
+        self.profiles.append((vector.copy(), profile.x.copy(), profile.period))
+        by_vector = np.stack([np.full(16, 7.0), np.full(16, 8.0)], axis=1)
+        return SimpleNamespace(residual=np.full(16, 0.25), by_period=np.full(16, 6.0), by_vector=by_vector)
+
+    def step(self, at: Any, columns: Any, rows: Any, right: Any, scale: Any) -> Any:
+        self.asked.append(([each[0] for each in columns], rows, right, scale))
+        return self.moves.pop(0)
+
+
+def test_a_cycle_moves_until_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By no more than half of any scale; the period too; the phase holds it in step with its guess."""
+    scale = np.append(mesh.local(SMALL.x).ravel(), 3.0)
+    far, near = np.zeros(17), np.zeros(17)
+    far[3], far[16] = 2.0 * scale[3], 0.6
+    near[5] = 0.9e-8 * scale[5]
+    made = Moves(monkeypatch, [far.copy(), near.copy()])
+    vector = np.array([4.0, 5.0])
+    found = collocation.solved(cast(Any, SimpleNamespace(kernels=None)), vector, SMALL)
+    assert found is not None
+    profile, parameters = found
+    moved = SMALL.x.ravel() - 0.25 * far[:16] - near[:16]
+    assert profile.x.ravel() == pytest.approx(moved, rel=1e-12)
+    assert (profile.period, parameters.tolist()) == (pytest.approx(3.0 - 0.25 * 0.6), [4.0, 5.0])
+    (first, second) = made.asked
+    assert first[0] == [6.0]
+    assert first[1][0].tolist() == (0.5 * np.arange(16)).tolist()
+    assert first[2].tolist() == [0.25] * 16 + [0.0]
+    assert first[3] == pytest.approx(scale)
+    phase = 0.5 * np.arange(16)
+    assert second[2][16] == pytest.approx(phase @ (-0.25 * far[:16]))
+    assert vector.tolist() == [4.0, 5.0]
+
+
+def test_a_cycle_along_a_branch_moves_across_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At right angles to the direction, each part over its own scale squared; the parameter is unknown too."""
+    direction = collocation.Direction(0.1 * np.arange(16.0).reshape(8, 2), 0.3, 0.2, 1, 2.5)
+    size = np.ptp(SMALL.x, axis=0)
+    tangent = np.append((direction.x / size**2 / 8).ravel(), [0.3 / 3.0**2, 0.2 / 2.5**2])
+    first, last = np.zeros(18), np.zeros(18)
+    first[2], first[16], first[17] = 0.01, 0.03, 0.5
+    made = Moves(monkeypatch, [first, last])
+    begin = np.array([4.0, 5.0])
+    found = collocation.solved(cast(Any, SimpleNamespace(kernels=None)), begin, SMALL, direction)
+    assert found is not None
+    assert found[1].tolist() == [4.0, 4.5]
+    assert begin.tolist() == [4.0, 5.0]
+    assert made.asked[0][0] == [6.0, 8.0]
+    assert made.asked[0][1][1] == pytest.approx(tangent)
+    assert made.asked[0][2][16:].tolist() == [0.0, 0.0]
+    assert made.asked[0][3][16:].tolist() == [3.0, 2.5]
+    off = np.zeros(18)
+    off[2], off[16], off[17] = -0.01, -0.03, -0.5
+    assert made.asked[1][2][17] == pytest.approx(tangent @ off)
+    assert made.profiles[1][0].tolist() == [4.0, 4.5]
+
+
+def test_a_cycle_that_never_stands_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After 25 steps; nor where there is no step, or where a last one had to be cut."""
+    step = np.zeros(17)
+    step[0] = 1.1e-8 * mesh.local(SMALL.x)[0, 0]
+    given: Any = SimpleNamespace(kernels=None)
+    assert len(Moves(monkeypatch, [step.copy()] * 25).moves) == 25
+    assert collocation.solved(given, np.zeros(2), SMALL) is None
+    Moves(monkeypatch, [step.copy(), None])
+    assert collocation.solved(given, np.zeros(2), SMALL) is None
+
+
+def test_equations_are_solved_to_their_own_scales() -> None:
+    """Rows and columns beside those of the nodes, of unknowns of any size; what is no number, or singular, has none."""
+    rng = np.random.default_rng(3)
+    matrix = rng.normal(size=(6, 6)) * 10.0 ** rng.integers(-8, 8, size=(6, 1))
+    right = rng.normal(size=6) * np.abs(matrix).max(axis=1)
+    places = np.argwhere(np.ones((4, 4)))
+    at: Any = SimpleNamespace(
+        entries=matrix[:4, :4].ravel(), rows=places[:, 0], columns=places[:, 1], residual=np.zeros(4)
+    )
+    columns, rows = [matrix[:4, 4], matrix[:4, 5]], [matrix[4, :4], matrix[5]]
+    whole = matrix.copy()
+    whole[4, 4:] = 0.0
+    scale = 10.0 ** rng.integers(-5, 5, size=6)
+    found = collocation._newton_step(at, columns, rows, right, scale)
+    assert found is not None
+    np.testing.assert_allclose(found, np.linalg.solve(whole, right), rtol=1e-8)
+    assert collocation._newton_step(at, columns, rows, right * np.nan, scale) is None
+    assert collocation._newton_step(at, [columns[0], np.inf * columns[1]], rows, right, scale) is None
+    rows[1] = np.append(matrix[5, :4], [0.0, 1.0])
+    assert collocation._newton_step(at, [0 * columns[0], columns[1]], rows, right, scale) is None
