@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pytest
@@ -343,3 +343,78 @@ def test_a_search_begins_at_shares_and_waits(
     queue, rate = cast(Any, States(cast(Any, System(net))).first(start))
     np.testing.assert_allclose(rate, np.array(rates)[:, None])
     np.testing.assert_allclose(queue, start.wait * net.capacity)
+
+
+class Held(NamedTuple):
+    """State of a scheme with two registers of one of its fields, for two flows."""
+
+    rate: Any
+    fixed: Any
+    registers: Any
+
+
+class Begun(NamedTuple):
+    queue: Any
+    schemes: Any
+
+
+class Kept(NamedTuple):
+    wait: Any
+    wait_growth: Any
+
+
+@pytest.fixture
+def rows(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Two queues; a scheme of flows 0 and 2 whose rate and registers move, and one of flow 1 whose rate does."""
+    monkeypatch.setattr(states, "jnp", np)
+    monkeypatch.setattr(states, "smooth_side", lambda parameters: parameters)
+    first = Held(np.full((2, 1), 9.0), np.full((2, 1), 8.0), np.full((2, 2, 1), 7.0))
+    second = Held(np.full((1, 1), 9.0), np.full((1, 1), 8.0), None)
+    begun = Begun(np.zeros((2, 1)), (first, second))
+    sides = [SimpleNamespace(MOVES=("rate", "registers")), SimpleNamespace(MOVES=("rate",))]
+    groups = [SimpleNamespace(parameters=side, flows=flows) for side, flows in zip(sides, ([0, 2], [1]), strict=True)]
+    network = SimpleNamespace(queues=2, groups=groups, capacity=np.array([[4.0], [5.0]]))
+    jumped: list[Any] = []
+
+    def projects(y: Any, z: Any, lagged: Any) -> Any:
+        jumped.append(lagged)
+        return tuple(each._replace(rate=np.minimum(each.rate, 3.0)) for each in y.schemes)
+
+    system = SimpleNamespace(network=network, points=1, _jumped=projects, _path_queues=(1, 0, 1))
+    kept = [Kept(np.zeros((3, 1)), np.ones((3, 1)))]
+    monkeypatch.setattr(States, "_begun", property(lambda self: (begun, kept[0])))
+    return SimpleNamespace(states=States(cast(Any, system)), kept=kept, jumped=jumped, begun=begun)
+
+
+def test_rows_are_queues_and_then_what_moves_of_each_scheme(rows: Any) -> None:
+    """By field, register and flow; there and back."""
+    made = rows.states
+    names = ["rate 0", "rate 2", "registers[0] 0", "registers[0] 2", "registers[1] 0", "registers[1] 2", "rate 1"]
+    assert made.names == ("queue 0", "queue 1", *names)
+    assert made.flow == (-1, -1, 0, 2, 0, 2, 0, 2, 1)
+    x = np.arange(9.0)[:, None]
+    y = made._filled(x)
+    assert y.queue.ravel().tolist() == [0, 1]
+    assert y.schemes[0].rate.ravel().tolist() == [2, 3]
+    assert y.schemes[0].registers.tolist() == [[[4], [5]], [[6], [7]]]
+    assert y.schemes[0].fixed.ravel().tolist() == [8, 8]
+    assert y.schemes[1].rate.ravel().tolist() == [8]
+    assert made.rows(y).tolist() == x.tolist()
+
+
+def test_limits_hold_rates_and_queues(rows: Any) -> None:
+    """A queue of no more than a hundred-thousandth of a byte is none."""
+    x = np.array([1e-5, 1.1e-5, 2.0, 4.0, 9, 9, 9, 9, 5.0])[:, None]
+    assert rows.states.projected(x).ravel().tolist() == [0.0, 1.1e-5, 2.0, 3.0, 9, 9, 9, 9, 3.0]
+    assert rows.states.projected(-x).ravel().tolist()[:2] == [0.0, 0.0]
+    assert len(rows.jumped[0].schemes) == 2
+
+
+def test_packets_wait_as_long_as_queues_say(rows: Any) -> None:
+    """Along paths, in s; waits do not grow, and what keeps none has none."""
+    x = np.array([8.0, -5.0, *[0.0] * 7])[:, None]
+    found = rows.states.memory(x)
+    assert found.wait.ravel().tolist() == [0.0, 2.0, 0.0]
+    assert found.wait_growth.ravel().tolist() == [0.0, 0.0, 0.0]
+    rows.kept[0] = Kept(None, None)
+    assert rows.states.memory(x) is rows.kept[0]
