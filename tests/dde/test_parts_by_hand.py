@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from scipy.special import lambertw
 from scipy.stats import qmc
 
 from fluidcc.dde import characteristic, fixed_points, newton, spectral
@@ -350,3 +351,29 @@ def test_nothing_left_of_what_is_no_root_counts(monkeypatch: pytest.MonkeyPatch)
     assert confirmed(monkeypatch, close, 2, moved=[0, 1e-4])[0] == pytest.approx([1.0, 1.0])  # a multiple one
     turned = [1e-4 + 1j, 0.0]
     assert confirmed(monkeypatch, turned, 3, moved=[-1e-4, 0])[0] == [1j, -1j, 0]
+
+
+def test_roots_are_corrected_to_lamberts() -> None:
+    """Of x' = -k x(t - 1), from a hundredth off; without steps they stay, and so does what is too far left."""
+    k = 2.0
+    exact = np.array([lambertw(-k, branch) for branch in (0, 1, -3)])
+    system = SYSTEM(np.zeros((1, 1, 1)), [[[[-k]]]], [[1.0]])
+    begin = (exact * (1 + 0.01j))[None]
+    found, residual = characteristic.newton(system, begin)
+    np.testing.assert_allclose(found[0], exact, rtol=1e-13)
+    assert (residual < 1e-15).all()
+    same, far = characteristic.newton(system, begin, steps=0)
+    assert same.tolist() == begin.tolist()
+    sizes = np.abs(begin[0]) + k * np.exp(-begin[0].real)
+    np.testing.assert_allclose(far[0], np.abs(begin[0] + k * np.exp(-begin[0])) / sizes, rtol=1e-9)
+    left, none = characteristic.newton(system, np.array([[-201.0 + 1j, np.nan]]))
+    assert left[0, 0] == -201 + 1j
+    assert np.isinf(none).all()
+
+
+def test_a_double_root_is_met_to_half_the_digits() -> None:
+    """s + e^-1 e^(-s) has -1 twice."""
+    system = SYSTEM(np.zeros((1, 1, 1)), [[[[-np.exp(-1)]]]], [[1.0]])
+    found, residual = characteristic.newton(system, np.array([[-0.9 + 0.0j]]), steps=40)
+    assert found[0, 0] == pytest.approx(-1.0, abs=1e-6)
+    assert residual[0, 0] < 1e-13

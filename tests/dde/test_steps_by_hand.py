@@ -15,6 +15,8 @@ import pytest
 import fluidcc as fc
 from fluidcc.dde import boundary, collocation, history, mesh, solution
 from fluidcc.dde import integrate as integrate_module
+from fluidcc.dde import kernels as kernels_module
+from fluidcc.dde.kernels import Same
 from fluidcc.errors import InputError
 from tests.engines.fluid.in_numpy import Lax
 
@@ -464,3 +466,47 @@ def test_equations_are_solved_to_their_own_scales() -> None:
     assert collocation._newton_step(at, [columns[0], np.inf * columns[1]], rows, right, scale) is None
     rows[1] = np.append(matrix[5, :4], [0.0, 1.0])
     assert collocation._newton_step(at, [0 * columns[0], columns[1]], rows, right, scale) is None
+
+
+def test_a_course_at_rest_has_even_intervals() -> None:
+    """Nothing moves, and nothing is divided by it."""
+    found = mesh.mesh_for(lambda theta: np.zeros((len(theta), 2)), 5)
+    assert found == pytest.approx(np.linspace(0, 1, 6), abs=1e-12)
+
+
+# -- what is compiled once ----------------------------------------------------------------------------------------
+
+
+def test_keys_of_one_object_are_equal() -> None:
+    """Not those of equal ones, nor anything else."""
+    one, other = [1], [1]
+    assert Same(one) == Same(one)
+    assert hash(Same(one)) == hash(Same(one))
+    assert Same(one) != Same(other)
+    assert Same(one) != one
+    assert len({Same(one), Same(one), Same(other)}) == 2
+
+
+def test_functions_are_made_once_and_the_oldest_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels_module, "_FUNCTIONS", 2)
+    kernels = kernels_module.Kernels(None, (), (), 1)
+    made: list[str] = []
+
+    def make(name: str) -> Any:
+        return kernels.once(name, lambda: made.append(name) or name)
+
+    assert [make(name) for name in "aabbcca"] == list("aabbcca")
+    assert made == ["a", "b", "c", "a"]
+    assert list(kernels.compiled) == ["c", "a"]
+
+
+def test_lags_are_numbers_parameters_or_functions() -> None:
+    kernels = kernels_module.Kernels(
+        lambda t, x, past, p: [-p.k * past[2][0]], (2.0, "tau", lambda x, p: x[0] * p.k), ("k", "tau"), 1
+    )
+    x, vector = np.array([3.0]), np.array([5.0, 7.0])
+    assert np.asarray(kernels.lags(x, vector)).tolist() == [2.0, 7.0, 15.0]
+    assert np.asarray(kernels.still(x, vector)).tolist() == [-15.0]
+    assert [kernels.uses(name) for name in ("k", "tau")] == [True, False]
+    assert kernels.timed is False
+    assert kernels_module.Kernels(lambda t, x, past, p: [t - x[0]], (1.0,), (), 1).timed is True
