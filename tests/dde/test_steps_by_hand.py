@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.compiling.settings import our_settings
 from fluidcc.dde import boundary, collocation, history, mesh, solution
 from fluidcc.dde import integrate as integrate_module
 from fluidcc.dde import kernels as kernels_module
@@ -505,8 +506,9 @@ def test_lags_are_numbers_parameters_or_functions() -> None:
         lambda t, x, past, p: [-p.k * past[2][0]], (2.0, "tau", lambda x, p: x[0] * p.k), ("k", "tau"), 1
     )
     x, vector = np.array([3.0]), np.array([5.0, 7.0])
-    assert np.asarray(kernels.lags(x, vector)).tolist() == [2.0, 7.0, 15.0]
-    assert np.asarray(kernels.still(x, vector)).tolist() == [-15.0]
+    with our_settings():
+        assert np.asarray(kernels.lags(x, vector)).tolist() == [2.0, 7.0, 15.0]
+        assert np.asarray(kernels.still(x, vector)).tolist() == [-15.0]
     assert [kernels.uses(name) for name in ("k", "tau")] == [True, False]
     assert kernels.timed is False
     assert kernels_module.Kernels(lambda t, x, past, p: [t - x[0]], (1.0,), (), 1).timed is True
