@@ -80,6 +80,7 @@ def test_a_slope_that_steers_nothing_is_singular(slope: float, singular: bool) -
     assert bool(at.singular) is singular
     if singular:
         np.testing.assert_allclose(at.move, [0.5, 0.5], rtol=1e-6)
+        np.testing.assert_allclose(at.inverse, np.full((2, 2), 0.25), rtol=1e-6)  # which gives nothing across
     none = _slope(kernels(lambda x, v: [np.nan * x[0]]), np.array([1.0]), NONE)
     assert (bool(none.singular), bool(none.solves)) == (True, False)
 

@@ -466,6 +466,7 @@ def test_the_fat_tree_from_the_simulators_own_files(tmp_path: Path, capsys: pyte
 
 def test_lines_without_words_count_and_are_left_out(tmp_path: Path) -> None:
     lines = Lines(written(tmp_path, "# a\n1 2\n\n  \n #b\n3\n"), "numbers")
+    assert lines.at == 0  # of which none is read
     assert (lines.next("the first"), lines.at) == (["1", "2"], 2)
     assert ([*lines.rows()], lines.at) == ([["3"]], 6)
     with pytest.raises(fc.InputError, match="ends before more; give numbers"):
