@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.dde import axis_crossings, hopf, zeros
+from fluidcc.dde import axis_crossings, critical, hopf, zeros
 from fluidcc.dde.axis_crossings import _distinct, _refine, grid
+from fluidcc.dde.critical import critical_delay
 from fluidcc.dde.delay_system import DelaySystem
 from fluidcc.dde.hopf import Crossing, _between, _range, _unstable, _zero
 from fluidcc.errors import InputError
@@ -341,3 +342,75 @@ def test_roots_that_cross_to_and_fro_ask_for_more_points(monkeypatch: pytest.Mon
     assert found.unstable == 2
     with pytest.raises(InputError, match="to and fro"):
         along(monkeypatch, lambda k: [k - 0.6 + 1j, k - 0.6 - 1j, 0.1 if k < 0.7 else -0.1, -4.0])
+
+
+# -- critical delays ----------------------------------------------------------------------------------------------
+
+
+def test_a_critical_delay_in_any_unit() -> None:
+    """x' = -k x(t - tau) loses it at pi / 2 / k; with damping a < k at acos(-a / k) / sqrt(k^2 - a^2)."""
+    for unit in (1.0, 1e-6):
+        k, a = 3.0 / unit, 1.0 / unit
+        found = critical_delay(SYSTEM([[0.0]], [[[-k]]], [5.0]), 0)
+        assert (found.delay, found.frequency, found.state) == (pytest.approx(np.pi / 2 / k), pytest.approx(k), "ok")
+        assert found.residual < 1e-14
+        damped = critical_delay(SYSTEM([[-a]], [[[-k]]], [5.0]), 0)
+        w = np.sqrt(k * k - a * a)
+        assert (damped.delay, damped.frequency) == (pytest.approx(np.arccos(-a / k) / w), pytest.approx(w))
+        later = critical_delay(SYSTEM([[-a]], [[[-k]]], [5.0]), 0, 0.5 * damped.delay)
+        assert later.delay == pytest.approx(damped.delay)
+        lost = critical_delay(SYSTEM([[-a]], [[[-k]]], [5.0]), 0, 1.1 * damped.delay)
+        assert (lost.delay, lost.state) == (pytest.approx(1.1 * damped.delay), "unstable")
+        assert lost.frequency == pytest.approx(w, rel=0.2)
+        never = critical_delay(SYSTEM([[-k]], [[[-a]]], [5.0]), 0)
+        assert (never.delay, never.frequency, never.residual, never.state) == (np.inf, None, 0.0, "never")
+
+
+def test_a_critical_delay_beside_others() -> None:
+    """Those stay; a delay that nobody reads loses nothing, and a system without gains either."""
+    beside = SYSTEM([[0.0]], [[[-0.5]], [[-2.0]]], [0.1, 0.2])
+    found = critical_delay(beside, 1)
+    w = found.frequency
+    assert w is not None
+    assert 1j * w == pytest.approx(-0.5 * np.exp(-0.1j * w) - 2 * np.exp(-1j * w * found.delay))
+    assert 0 < w * found.delay < np.pi  # the first
+    unread = SYSTEM([[-1.0]], [[[0.0]], [[-0.5]]], [0.1, 0.2])
+    assert critical_delay(unread, 0).state == "never"
+    for index in (2, -1):
+        with pytest.raises(InputError, match="delays 0 to 1"):
+            critical_delay(beside, index)
+    for start in (-1.0, np.nan):
+        with pytest.raises(InputError, match="0 s or more"):
+            critical_delay(beside, 0, start)
+
+
+def test_what_cannot_be_told_is_unresolved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Roots at the begin, or curves that turn faster than they are sampled."""
+    system = SYSTEM([[-1.0]], [[[-3.0]]], [2.0])
+
+    def beyond(*_: Any) -> Any:
+        raise ArithmeticError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(critical, "crossings", beyond)
+        found = critical_delay(system, 0, 0.25)
+        assert (found.delay, found.frequency, found.residual, found.state) == (
+            pytest.approx(0.25),
+            None,
+            0.0,
+            "unresolved",
+        )
+    monkeypatch.setattr(critical, "roots", lambda *_, **__: SimpleNamespace(state="unresolved"))
+    assert critical_delay(system, 0, 0.5) == (pytest.approx(0.5), None, 0.0, "unresolved")
+
+
+def test_a_matrix_is_a_product_of_its_rank() -> None:
+    for matrix, rank in (
+        (np.outer([1.0, 2.0, 3.0], [4.0, 5.0, 6.0]), 1),
+        (np.diag([1.0, 1e-12, 0.0]), 2),
+        (np.diag([1.0, 1e-14, 0.0]), 1),
+        (np.zeros((2, 2)), 0),
+    ):
+        U, V = critical._factored(matrix)
+        assert (U.shape[1], V.shape[0]) == (rank, rank)
+        np.testing.assert_allclose(U @ V, matrix, atol=1e-13)

@@ -512,3 +512,45 @@ def test_lags_are_numbers_parameters_or_functions() -> None:
     assert [kernels.uses(name) for name in ("k", "tau")] == [True, False]
     assert kernels.timed is False
     assert kernels_module.Kernels(lambda t, x, past, p: [t - x[0]], (1.0,), (), 1).timed is True
+
+
+# -- multipliers --------------------------------------------------------------------------------------------------
+
+
+def multipliers(monkeypatch: pytest.MonkeyPatch, parts: list[np.ndarray]) -> Any:
+    """Of x(n + 1) = P_1 x(n) + P_2 x(n - 1) + ..., with another matrix on the left."""
+    size = len(parts[0])
+    left = np.eye(size) + 0.25 * np.eye(size, k=1)
+    places = np.argwhere(np.ones((size, size)))
+    entries = np.concatenate([left.ravel(), *(-(left @ part).ravel() for part in parts)])
+    rows, columns = (np.tile(places[:, axis], 1 + len(parts)) for axis in (0, 1))
+    back = np.repeat(np.arange(1 + len(parts)), size * size)
+    kept = entries != 0
+    linear = SimpleNamespace(entries=entries[kept], rows=rows[kept], columns=columns[kept], back=back[kept])
+    monkeypatch.setattr(collocation, "_linear", lambda kernels, vector, profile: linear)
+    given: Any = SimpleNamespace(kernels=None, vector=None)
+    return collocation.multipliers(given, cast(Any, SimpleNamespace(x=np.zeros(size))))
+
+
+def test_multipliers_are_those_of_a_period(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The six largest, of one period back; of two those of z^2 = a z + b."""
+    values = np.array([0.3, -2.0, 1.0, 0.5, 0.1, -0.2, 0.7, 0.05])
+    found = multipliers(monkeypatch, [np.diag(values)])
+    assert found == pytest.approx([-2.0, 1.0, 0.7, 0.5, 0.3, -0.2], abs=1e-12)
+    a, b = np.array([0.5, 0.1]), np.array([0.3, -0.4])
+    wanted = np.concatenate([np.roots([1, -p, -q]) for p, q in zip(a, b, strict=True)])
+    found = multipliers(monkeypatch, [np.diag(a), np.diag(b)])
+    order = [np.lexsort((np.imag(each), np.real(each))) for each in (found, wanted)]
+    assert found[order[0]] == pytest.approx(wanted[order[1]], abs=1e-12)
+
+
+def test_multipliers_of_large_systems_are_looked_for_until_one_is_less_than_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six at first, and twice as many where all of them exceed 1."""
+    for large in (3, 9, 17):
+        values = 0.5 * np.ones(210)
+        values[:large] = 1.5 + 0.25 * np.arange(large)
+        values[large] = 1.0
+        found = multipliers(monkeypatch, [np.diag(values)])
+        assert found[: large + 1] == pytest.approx([*values[:large][::-1], 1.0], rel=1e-6)
+        assert np.abs(found[large + 1 :]) == pytest.approx(0.5, rel=1e-6)
+        assert len(found) >= large + 2
