@@ -10,7 +10,7 @@ import pytest
 from scipy.special import lambertw
 from scipy.stats import qmc
 
-from fluidcc.dde import characteristic, fixed_points, newton, spectral
+from fluidcc.dde import characteristic, critical, fixed_points, linear, newton, spectral, winding
 from fluidcc.dde.boundary import _chains, _joined
 from fluidcc.dde.characteristic import _chunks, _ladder, _possible
 from fluidcc.dde.delay_system import DelaySystem, _mutual, balance, perron
@@ -377,3 +377,114 @@ def test_a_double_root_is_met_to_half_the_digits() -> None:
     found, residual = characteristic.newton(system, np.array([[-0.9 + 0.0j]]), steps=40)
     assert found[0, 0] == pytest.approx(-1.0, abs=1e-6)
     assert residual[0, 0] < 1e-13
+
+
+# -- an equation about its equilibrium ----------------------------------------------------------------------------
+
+
+def test_a_loop_is_opened_where_one_signal_comes_back() -> None:
+    """Minus what comes back, times the output, is the lag's matrix; equal lags are one; ranks are to rounding."""
+    A0 = np.array([[-1.0, 2.0], [0.0, -3.0]])
+    one, other = np.outer([2.0, -1.0], [3.0, 4.0]), np.diag([5.0, 6.0])
+    system = SYSTEM(A0, np.array([one, other]), [0.5, 2.0])
+    loop = linear.loop(system, 0)
+    np.testing.assert_allclose(-loop.B[0][:, None] * loop.C, one, rtol=1e-12)
+    assert (loop.input_delay.tolist(), loop.system.tau.tolist()) == ([0.5], [2.0])
+    np.testing.assert_array_equal(loop.system.A, [other])
+    np.testing.assert_array_equal(loop.system.A0, A0)
+    assert np.linalg.norm(loop.C) == pytest.approx(1.0)
+    for matrix, told in ((other, "2 signals come"), (np.zeros((2, 2)), "nothing comes")):
+        with pytest.raises(InputError, match=told):
+            linear.loop(SYSTEM(A0, np.array([matrix, one]), [0.5, 2.0]), 0)
+    linear.loop(SYSTEM(A0, np.array([one + np.diag([0, 1e-14])]), [0.5]), 0)
+    with pytest.raises(InputError, match="2 signals"):
+        linear.loop(SYSTEM(A0, np.array([one + np.diag([0, 1e-10])]), [0.5]), 0)
+
+
+@pytest.mark.parametrize(
+    ("zeros", "said"), [(0, "ok"), (1, "ok; left out: 1 root at 0"), (2, "ok; left out: 2 roots at 0")]
+)
+def test_roots_that_stay_at_0_are_left_out_of_a_critical_delay(
+    monkeypatch: pytest.MonkeyPatch, zeros: int, said: str
+) -> None:
+    """They are those at the lag that is begun with and at three others, by the longest of lag, begin and gains."""
+    seen: list[Any] = []
+
+    def structural(batch: Any) -> int:
+        seen.append(batch.tau)
+        return zeros
+
+    def critical_delay(system: Any, k: int, begin: float, zeros: int) -> Any:
+        seen.append((system, k, begin, zeros))
+        return critical.CriticalDelay(1.5, 2.0, 0.0, "ok")
+
+    monkeypatch.setattr(linear, "structural", structural)
+    monkeypatch.setattr(linear.critical, "critical_delay", critical_delay)
+    system = SYSTEM([[-3.0]], [[[-4.0]], [[1.0]]], [0.5, 2.0])
+    found = linear.critical_delay(system, 1, 0.25)
+    assert found.state.startswith(said)
+    assert found.delay == 1.5
+    assert seen[0][:, 1] == pytest.approx(0.25 + 2.0 * np.array([0.0, 0.37, 1.0, 2.7]))
+    assert seen[0][:, 0].tolist() == [0.5] * 4
+    assert seen[1][1:] == (1, 0.25, zeros)
+    linear.critical_delay(SYSTEM([[-3.0]], [[[-4.0]]], [0.01]), 0)
+    assert seen[2][:, 0] == pytest.approx(np.array([0.0, 0.37, 1.0, 2.7]) / 7)  # one over the gains
+    linear.critical_delay(system, 1, 9.0)
+    assert seen[4][:, 1] == pytest.approx(9.0 * (1 + np.array([0.0, 0.37, 1.0, 2.7])))
+    with pytest.raises(InputError, match="lag of 0 or more"):
+        linear.critical_delay(system, 0, -1.0)
+
+
+def test_wrappers_pass_on_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line for all systems or for each; a number of roots, and threads."""
+    asked: list[Any] = []
+    monkeypatch.setattr(linear.winding, "count_right", lambda system, line: asked.append(line) or 3)
+    monkeypatch.setattr(linear.characteristic, "roots", lambda system, count, threads: asked.append((count, threads)))
+    monkeypatch.setattr(linear.characteristic, "abscissa", lambda system, threads: asked.append(threads))
+    system = SYSTEM([[[-3.0]], [[-4.0]]], [[[-1.0]]], [0.5])
+    assert linear.count_right(system) == 3
+    linear.count_right(system, [0.5, -1.0])
+    linear.roots(system, 4, threads=2)
+    linear.roots(system)
+    linear.abscissa(system)
+    assert [each.tolist() if isinstance(each, np.ndarray) else each for each in asked] == [
+        0.0, [0.5, -1.0], (4, 2), (10, None), None
+    ]  # fmt: skip
+    for wrong in (0, 1.5):
+        with pytest.raises(InputError, match="count"):
+            linear.roots(system, cast(Any, wrong))
+    with pytest.raises(InputError, match="about its equilibrium already"):
+        linear.roots(system, at=[0.0])
+    with pytest.raises(InputError, match=r"give a fluidcc\.delay\.Equation or a DelaySystem"):
+        linear.roots(cast(Any, 3))
+    with pytest.raises(InputError, match="a batch of shape"):
+        linear.loop(system)
+
+
+@pytest.mark.parametrize(
+    ("A0", "right"),
+    [
+        ([[2.0]], 1), ([[-2.0]], 0), ([[1.0, 0.0], [0.0, 3.0]], 2), ([[0.1, 4.0], [-4.0, 0.1]], 2),
+        ([[-0.1, 4.0], [-4.0, -0.1]], 0), ([[1.0, 1.0], [0.0, -1.0]], 1),
+    ],
+)  # fmt: skip
+def test_roots_right_of_a_line_are_counted_by_turns(A0: Any, right: int) -> None:
+    """Of matrices, without delays, in any unit; and of lines elsewhere."""
+    n = len(A0)
+    for unit in (1.0, 1e6):
+        system = SYSTEM(np.array(A0) * unit, np.zeros((0, n, n)), [])
+        assert int(winding.count_right(system)) == right
+        own = np.linalg.eigvals(np.array(A0) * unit)
+        for line in (-5.0 * unit, 0.05 * unit, 5.0 * unit):
+            assert int(winding.count_right(system, line)) == int((own.real > line).sum())
+
+
+def test_roots_on_a_line_are_refused() -> None:
+    """And lines so far left that nothing is a number there."""
+    with pytest.raises(InputError, match="a root is on the line"):
+        winding.count_right(SYSTEM([[0.0]], np.zeros((0, 1, 1)), []))
+    with pytest.raises(InputError, match="overflows"):
+        winding.count_right(SYSTEM([[-1.0]], [[[1.0]]], [1.0]), -1e4)
+    # Hayes: x' = -k x(t - 1) has as many pairs to the right as k has passed pi / 2 + 2 pi n.
+    for k, right in ((1.5, 0), (1.6, 2), (7.8, 2), (7.9, 4), (20.0, 6)):
+        assert int(winding.count_right(SYSTEM([[0.0]], [[[-k]]], [1.0]))) == right
