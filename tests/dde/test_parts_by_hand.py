@@ -317,6 +317,7 @@ def confirmed(
     """Roots of eigenvalues, of which those at some places are none, or are moved by the correction."""
 
     def newton(system: Any, s: Any, steps: int = 12) -> Any:
+        assert s.shape[1] <= count + 2  # each takes time
         found = s.copy() if moved is None or steps == 0 else s + np.pad(moved, (0, s.shape[1] - len(moved)))
         return found, np.where(np.isin(np.arange(s.shape[1]), bad), 1e-3, 1e-16) * np.ones(s.shape)
 

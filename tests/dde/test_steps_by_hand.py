@@ -169,6 +169,39 @@ def test_a_ring_holds_the_longest_lag_and_some_steps(lag: float, depth: int) -> 
     assert depth > lag / 0.1 + 3 or depth == 4
 
 
+def test_a_ring_is_read_at_one_place_or_at_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that follow each other or not; of one place for all, of one for each row, and of each point its own."""
+    monkeypatch.setattr(history, "jnp", np)
+    monkeypatch.setattr(history, "lax", Lax())
+    rng = np.random.default_rng(1)
+    ring = rng.normal(size=(8, 12, 2))  # of three signals: starts, right slopes, ends, left slopes
+    kept: Any = history.History(cast(Any, ring), 3, True)
+    plain: Any = history.History(cast(Any, ring), 12, False)
+    for rows in ((0, 1), (2, 0), (1,)):
+        for offset in (np.array([-3]), np.full((len(rows), 1), -3), -3 + np.zeros((len(rows), 2), int)):
+            offset = offset - (np.arange(offset.size).reshape(offset.shape) if offset.size > 1 else 0)
+            theta = 0.25 + 0.0 * offset
+            where = history.Place(cast(Any, offset), cast(Any, theta))
+            at = np.broadcast_to(offset.reshape(-1, 1) if offset.ndim == 1 else offset, (len(rows), 2))
+            parts = [
+                np.array([[ring[(9 + at[i, p]) % 8, 3 * part + row, p] for p in (0, 1)] for i, row in enumerate(rows)])
+                for part in range(4)
+            ]
+            laws: Any = history.hermite, history.hermite_slope
+            value, slope = (law(0.25, *parts) for law in laws)
+            np.testing.assert_allclose(kept.read(9, where, rows), value, rtol=1e-13)
+            both = kept.read(9, where, rows, slopes=True)
+            np.testing.assert_allclose(both, np.concatenate([value, slope]), rtol=1e-13)
+            line = parts[0] + 0.25 * (parts[2] - parts[0])
+            np.testing.assert_allclose(kept.read(9, where, rows, linear=True), line, rtol=1e-13)
+            np.testing.assert_allclose(plain.read(9, where, rows), parts[0], rtol=1e-13)
+            if offset.size == 2 * len(rows):
+                np.testing.assert_allclose(kept.at(9, offset, rows), [parts[0], parts[2]], rtol=1e-13)
+    pushed: Any = kept.push(10, np.ones((12, 2)))
+    assert (pushed.ring[2] == 1).all()
+    np.testing.assert_array_equal(np.delete(np.asarray(pushed.ring), 2, axis=0), np.delete(ring, 2, axis=0))
+
+
 # -- meshes -------------------------------------------------------------------------------------------------------
 
 
