@@ -10,7 +10,8 @@ import jax
 import numpy as np
 import pytest
 
-from fluidcc.dde import newton
+from fluidcc.dde import history, newton, stepping
+from fluidcc.dde.methods import METHODS
 from fluidcc.dde.newton import _followed, _from, _newton, _same, _slope, _with_zeros
 from tests.engines.fluid.in_numpy import Lax
 
@@ -190,3 +191,75 @@ def test_one_of_many_is_followed_only_where_it_stays() -> None:
     )
     moved = followed(lambda x, p: [p[0] * x[1] - x[0], x[0] - p[0] * x[1]], [2.0, 2.0], [1.0], [3.0])
     assert moved[1:] == (False, True)
+
+
+# -- a step of a delay equation -----------------------------------------------------------------------------------
+
+
+class Ramp:
+    """x' = 3 after a past of x(t) = t, whose lag may grow with the state; all that is read, by stage and at the end."""
+
+    def __init__(self, growth: float) -> None:
+        self.growth, self.state_dependent_lags = growth, growth > 0
+        self.reads = [SimpleNamespace(rows=(0,), slopes=True, linear=False)]
+        self.stages: list[Any] = []
+        self.ends: list[Any] = []
+        self.read = 0
+
+    def remembered(self, y: Any) -> Any:
+        return y
+
+    def lags(self, y: Any, z: Any, node: float) -> Any:
+        return (2.0 + self.growth * y[0],)
+
+    def look_back(self, kept: Any, n: Any, dt: Any, y: Any, z: Any) -> Any:
+        return z
+
+    def feedback(self, lagged: Any) -> Any:
+        self.read += 1
+        return lagged[0].ravel().tolist()
+
+    def limited(self, y: Any) -> Any:
+        return y
+
+    def derivative(self, clock: Any, y: Any, z: Any, feedback: Any) -> Any:
+        self.stages.append((float(clock.time), float(y[0, 0]), feedback))
+        return np.full((1, 1), 3.0)
+
+    def jump(self, clock: Any, y: Any, z: Any, feedback: Any) -> Any:
+        self.ends.append((int(clock.step), float(clock.time), float(y[0, 0]), feedback))
+        return y, z
+
+
+@pytest.mark.parametrize("method", ["euler", "heun", "rk4"])
+@pytest.mark.parametrize("growth", [0.0, 0.5])
+def test_each_stage_and_the_end_look_back_by_their_own_lag(
+    monkeypatch: pytest.MonkeyPatch, method: str, growth: float
+) -> None:
+    """The lag is of the stage's state; a constant one is read once for each place in the step."""
+    for module in (stepping, history):
+        monkeypatch.setattr(module, "jnp", np)
+        monkeypatch.setattr(module, "lax", Lax())
+    dt, system = np.float64(0.5), Ramp(growth)
+    ring = np.zeros((16, 4, 1))
+    for j in range(-16, 0):
+        ring[j & 15, :, 0] = [0.5 * j, 0.5, 0.5 * (j + 1), 0.5]
+    kept: Any = history.History(ring, 1, True)  # type: ignore[arg-type]
+    loop: Any = stepping.Loop(system, METHODS[method], dt, False)  # type: ignore[arg-type]
+    begun = loop.start(np.zeros((1, 1)), None, kept)
+    assert (begun.feedback is None) is (growth > 0)
+    system.read = 0
+    after = loop.step(begun)
+    nodes = METHODS[method].nodes
+    for (time, y, feedback), node in zip(system.stages, nodes, strict=True):
+        assert (time, y) == (pytest.approx(0.5 * node), pytest.approx(1.5 * node))
+        assert feedback == pytest.approx([0.5 * node - 2.0 - growth * y, 1.0])
+    ((step, time, y, feedback),) = system.ends
+    assert (step, time, y) == (1, 0.5, pytest.approx(1.5))
+    assert feedback == pytest.approx([0.5 - 2.0 - growth * 1.5, 1.0])
+    assert system.read == (len(nodes) + (method == "euler") if growth else len({*nodes, 1.0}) - 1)
+    assert after.interval.ravel() == pytest.approx([0.0, 1.5, 1.5, 1.5])
+    assert after.y.ravel() == pytest.approx([1.5])
+    assert int(after.step) == 1
+    again = loop.step(after)
+    assert np.asarray(again.history.ring)[0].ravel() == pytest.approx([0.0, 1.5, 1.5, 1.5])
