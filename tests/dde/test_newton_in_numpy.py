@@ -126,6 +126,19 @@ def test_others_next_to_it_are_told() -> None:
     assert (x, good, singular) == ([3.0, 3.0], True, True)
 
 
+def test_where_a_step_no_longer_helps_the_equilibrium_is_blurred_by_it() -> None:
+    """A constant that cancels rounds states, which Newton's step cannot mend: by as much they are not known."""
+    for off, blurred in ((1e3, True), (1e6, False)):  # there the step is too long to be of rounding
+
+        def rounded(x: Any, v: Any, off: float = off) -> list[Any]:
+            return [3 * ((x[0] + off) - off) - np.pi]
+
+        x, good, blur, singular = found(rounded, [1.0])
+        assert (x, good, singular) == (pytest.approx([np.pi / 3], rel=1e-10), True, False)
+        left = abs(rounded(x, NONE)[0]) / 3
+        assert blur == pytest.approx([left if blurred else 8 * np.finfo(float).eps * x[0]], rel=1e-6)
+
+
 def test_a_state_that_is_0_but_for_rounding_is_0() -> None:
     """By a part in 10^12 of its scale, if 0 is no worse and the same equilibrium."""
     one = kernels(lambda x, v: [-x[0]])
