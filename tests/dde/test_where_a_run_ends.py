@@ -73,6 +73,8 @@ def test_what_does_not_repeat_is_no_cycle(spoiled: str) -> None:
         assert _repeating(TIMES * unit, x, (ups[-5:] if spoiled == "too short" else ups) * unit) is None
         assert _repeating(TIMES * unit, wave(), PERIOD * unit * np.array([1, 2, 3, 4, 5, 6.0005])) is not None
     assert _repeating(TIMES, wave(), PERIOD * np.arange(1, 7.0)) is not None  # five periods are enough
+    assert _repeating(TIMES, wave(), PERIOD * np.array([1.01, 2, 3, 4, 5, 6])) is None  # and needed
+    assert _repeating(TIMES, wave(), PERIOD * np.array([0.5, 2, 3, 4, 5, 6, 7])) is not None  # no more
 
 
 def test_samples_that_resolve_a_period_and_that_do_not() -> None:
