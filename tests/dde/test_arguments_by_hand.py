@@ -1,4 +1,4 @@
-"""Arguments of `solve`: values of a parameter, pasts, and bounds on lags."""
+"""Arguments of `solve`: values of a parameter, pasts, and bounds on lags; numbers, lists and names as users write."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.dde import checks
 from fluidcc.dde.arguments import bound_of, lags_of, past_of, vectors_of
 from fluidcc.errors import InputError
 
@@ -83,3 +84,114 @@ def test_lags_reach_as_far_as_the_longest_or_as_a_bound_that_is_given() -> None:
             bound_of(moving, np.array([[6.0]]), longest)
     with pytest.raises(InputError):
         lags_of(moving, np.array([[1.0, 2.0]]), np.array([-4.0, 1.0]))
+
+
+# -- numbers, lists and names -------------------------------------------------------------------------------------
+
+
+class Odd:
+    """Something of another library."""
+
+    def __repr__(self) -> str:
+        raise ValueError
+
+    def __float__(self) -> float:
+        raise LookupError("of another kind")
+
+
+def test_what_was_given_is_shown_in_short() -> None:
+    assert checks.shown("a\n  b") == r"'a\n b'"
+    assert checks.shown([1, 2]) == "[1, 2]"
+    assert checks.shown("x" * 50) == "'" + "x" * 39
+    assert checks.shown(Odd()) == "a value of type Odd"
+
+
+def test_numbers_are_finite() -> None:
+    """And as Python writes them: text is none, truth is one."""
+    assert [checks.number("k", value) for value in (2, -0.5, np.float32(0.25), True, jnp.asarray(3.0))] == [
+        2.0,
+        -0.5,
+        0.25,
+        1.0,
+        3.0,
+    ]
+    assert [checks.positive("k", value) for value in (2, 1e-300)] == [2.0, 1e-300]
+    for value, says in (
+        ("1", "k: '1' is no number"),
+        (b"1", "k: b'1' is no number"),
+        (None, "k: None is no number"),
+        (10**400, "k: more than a number of 64 bits holds"),
+        (math.inf, "k: inf; give a finite number"),
+        (math.nan, "k: nan; give a finite number"),
+        (Odd(), r"k: a value of type Odd is no number \(of another kind\)"),
+    ):
+        with pytest.raises(InputError, match=says):
+            checks.number("k", value)
+        with pytest.raises(InputError, match=r"k: .*; give a number greater than 0"):
+            checks.positive("k", value)
+    for value in (0, -1, -0.0):
+        with pytest.raises(InputError, match=f"k: {value}; give a number greater than 0"):
+            checks.positive("k", value)
+
+
+def test_whole_numbers_have_a_least() -> None:
+    assert [checks.whole("m", 1), checks.whole("m", np.int16(7), 7), checks.whole("m", -2, -3)] == [1, 7, -2]
+    for value, least in ((0, 1), (6, 7), (True, 1), (2.0, 1), ("2", 1)):
+        with pytest.raises(InputError, match=f"m: .*; give a whole number of {least} or more"):
+            checks.whole("m", value, least)
+
+
+def test_lists_are_not_empty() -> None:
+    """Nor text, nor tables."""
+    for values in ([1, 2], (1, 2), np.array([1, 2]), range(1, 3)):
+        assert checks.listed("of", values) == [1, 2]
+    for values in ([], "ab", b"ab", 3, np.ones((1, 2)), np.array([]), np.array(2.0), {1, 2}, iter([1])):
+        with pytest.raises(InputError, match=r"of: .*; give a list of one or more"):
+            checks.listed("of", values)
+
+
+def test_columns_are_of_finite_numbers() -> None:
+    assert checks.column("of", 2).tolist() == [2.0]
+    assert checks.column("of", [2, 3]).tolist() == [2.0, 3.0]
+    for values in ([], [[1.0, 2.0]], ["a"], [1.0, math.inf], [10**400], None):
+        with pytest.raises(InputError, match=r"of: .*; give finite numbers"):
+            checks.column("of", values)
+
+
+def test_names_are_text_and_once_there() -> None:
+    checks.check_names(["x", "y"], {"a": 1.0})
+    for states, parameters, says in (
+        (["x", ""], {}, "name '': states and parameters are named by text"),
+        (["x"], {3: 1.0}, "name 3: states and parameters are named by text"),
+        (["x", "x"], {}, "name 'x' is there twice"),
+        (["x"], {"x": 1.0}, "name 'x' is there twice"),
+        (["x"], {"time": 1.0}, "name 'time': .* for example 'time0'"),
+        (["state_x"], {}, "name 'state_x'"),
+    ):
+        with pytest.raises(InputError, match=says):
+            checks.check_names(states, parameters)
+    checks.check_names(["state", "times"], {})
+
+
+def test_lags_that_are_none_are_told_by_their_place() -> None:
+    checks.check_lags(np.array([[0.0, 1.0], [2.0, 3.0]]))
+    for bad in (-1e-9, math.nan, math.inf):
+        with pytest.raises(InputError, match=rf"lags\[1\]: is {bad:g} at this state"):
+            checks.check_lags(np.array([[0.0, 1.0], [2.0, bad]]))
+
+
+def test_states_are_given_in_order_or_by_names() -> None:
+    for given in ([3, 4], (3, 4), np.array([3, 4]), {"y": 4, "x": 3}):
+        assert checks.state_of(FIXED, given, "at").tolist() == [3.0, 4.0]
+    for given, says in (
+        ({"x": 3}, "at: y is missing; give a number for each of x, y"),
+        ({"x": 3, "y": 4, "z": 5}, "z"),
+        (["a", 4], "at: .* is no state; give 2 numbers"),
+        ([10**400, 4], "at: .* is no state; give 2 numbers"),
+        ([1.0], r"at: .*; give 2 finite numbers \(x, y\)"),
+        ([[1.0, 2.0]], r"at: .*; give 2 finite numbers"),
+        ([1.0, math.nan], r"at: .*; give 2 finite numbers"),
+        (3.0, r"at: 3.0; give 2 finite numbers"),
+    ):
+        with pytest.raises(InputError, match=says):
+            checks.state_of(FIXED, given, "at")
