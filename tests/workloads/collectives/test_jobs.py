@@ -94,6 +94,25 @@ def test_skew_has_bounds() -> None:
             Job("all-to-all", 1e9, skew=skew)
 
 
+@pytest.mark.parametrize(
+    ("written", "line", "says"),
+    [
+        (b"\xff = 1\n", 1, "is no text"),
+        (b"fluidcc_jobs = 1\n\n# caf\xe9\n\n", 3, "is no text"),
+        (b"\xef\xbb\xbffluidcc_jobs = 1\n# caf\xe9\n", 2, "is no text"),
+        (b"fluidcc_jobs = 1\na = = 2\n\n", 2, "is not TOML"),
+        (b"fluidcc_jobs = 1\n\na = [\n", 4, "is not TOML"),  # to the end of it
+        (b"\n\njobs = 1\n", 1, "has no line fluidcc_jobs = 1"),
+        (b"fluidcc_jobs = true\n", 1, "has no line fluidcc_jobs = 1"),
+    ],
+)
+def test_a_file_that_is_none_is_refused_by_line(tmp_path: Path, written: bytes, line: int, says: str) -> None:
+    path = tmp_path / "jobs.toml"
+    path.write_bytes(written)
+    with pytest.raises(InputError, match=f"jobs.toml, line {line}: {says}"):
+        read_jobs(path)
+
+
 @pytest.fixture(scope="module")
 def crossing() -> CollectiveStudy:
     """Two jobs from rack to rack over the one link, which is as fast as a host's."""
