@@ -72,7 +72,7 @@ def stacked(given: Any, count: int, dtype: Any) -> Any:
 
 def scalar(given: Any) -> None:
     """Refuse what is no real number; see `stacked`."""
-    if isinstance(given, (str, bytes, dict, list, tuple)) or given is None or not hasattr(given, "__float__"):
+    if isinstance(given, (str, bytes, dict, list, tuple)) or not hasattr(given, "__float__"):
         raise _ReturnedError(f"gives {_kind(given)}; give a number")
     if np.shape(given) != ():
         raise _ReturnedError(f"gives an array of shape {np.shape(given)}; give a number, such as x[0] for x")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fluidcc.dde.boundary import _STEP, traced
+from fluidcc.dde.boundary import _STEP, _corrected, traced
 
 AXIS = np.arange(0.0, 9.0)
 Array = np.ndarray
@@ -70,3 +70,19 @@ def test_a_curve_ends_where_the_function_does() -> None:
     assert curve[:, 1] == pytest.approx(4.3, abs=1e-9)
     assert curve[:, 0].max() == pytest.approx(5.0)  # the last edge; nobody starts beyond, and all go the other way
     assert curve[:, 0].min() == pytest.approx(0.0)
+
+
+def test_a_step_of_rounding_tells_no_slope() -> None:
+    """Of 10^-12 of a cell or less: a point that is there keeps its slope, while another still moves."""
+    asked: list[Array] = []
+
+    def at(cells: Array) -> Array:
+        asked.append(cells[:, 1].copy())
+        v = cells[:, 1]
+        return np.where(v < 0.5, 2 * v + 1e-12, (v - 1) + (v - 1) ** 2)
+
+    cells = np.array([[3.0, 0.0], [3.0, 1.2]])
+    found, good = _corrected(at, cells, np.array([[0.0, 1.0]] * 2), np.array([1.0, 1.0]))
+    assert good.tolist() == [True, True]
+    assert found[1] == pytest.approx([3.0, 1.0], abs=1e-7)
+    assert [float(each[0]) for each in asked[:3]] == [0.0, -1e-12, 0.0]

@@ -8,8 +8,10 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from fluidcc.dde import axis_crossings, hopf, zeros
+import fluidcc as fc
+from fluidcc.dde import axis_crossings, critical, hopf, zeros
 from fluidcc.dde.axis_crossings import _distinct, _refine, grid
+from fluidcc.dde.critical import critical_delay
 from fluidcc.dde.delay_system import DelaySystem
 from fluidcc.dde.hopf import Crossing, _between, _range, _unstable, _zero
 from fluidcc.errors import InputError
@@ -143,13 +145,13 @@ def test_an_equilibrium_between_two_is_near_the_line(monkeypatch: pytest.MonkeyP
 class Spectrum:
     """In place of `roots`: so many roots of each system right of the axis, and some left of it."""
 
-    def __init__(self, rights: list[int], state: str = "ok") -> None:
-        self.rights, self.state, self.asked = rights, state, []
+    def __init__(self, rights: list[int], state: str = "ok", most: int = 999) -> None:
+        self.rights, self.state, self.most, self.asked = rights, state, most, []
 
     def __call__(self, batch: Any, count: int) -> Any:
         self.asked.append((len(batch.rights), count))
         s = np.where(np.arange(count + 1) < np.array(batch.rights)[:, None], 1.0, -1.0).astype(complex)
-        number = np.full(len(s), count)
+        number = np.full(len(s), min(count, self.most))
         return SimpleNamespace(s=s[:, :count], number=number, state=np.full(len(s), self.state))
 
 
@@ -163,8 +165,10 @@ class Batch:
         return Batch(self.rights[some])
 
 
-def counted(monkeypatch: pytest.MonkeyPatch, rights: list[int], zeros: int = 0, state: str = "ok") -> Any:
-    spectrum, told = Spectrum(rights, state), []
+def counted(
+    monkeypatch: pytest.MonkeyPatch, rights: list[int], zeros: int = 0, state: str = "ok", most: int = 999
+) -> Any:
+    spectrum, told = Spectrum(rights, state, most), []
     monkeypatch.setattr(hopf, "roots", spectrum)
     monkeypatch.setattr(hopf, "size", lambda batch: np.ones(len(batch.rights)))
     monkeypatch.setattr(hopf, "without", lambda s, zeros, sizes: s)
@@ -183,6 +187,7 @@ def test_unstable_roots_are_counted_with_twice_as_many_until_one_is_stable(monke
     assert (rights.tolist(), count, asked) == ([0, 7, 3, 17], 32, [(3, 8), (3, 16), (3, 32), (4, 32)])
     assert counted(monkeypatch, [7], zeros=1)[0][1] == 16
     assert counted(monkeypatch, [255])[0][1] == 256
+    assert counted(monkeypatch, [2, 1], most=2)[0][1] == 8  # without delays there are no more, and all may be unstable
     with pytest.raises(InputError, match="more than 256 roots are unstable"):
         counted(monkeypatch, [256])
     with pytest.raises(InputError, match="too many roots lie near the axis"):
@@ -246,3 +251,166 @@ def test_sizes_do_not_depend_on_units_of_states() -> None:
     for scale, tau in ((1.0, 1.0), (ratio, 3.0)):
         found = zeros.size(SYSTEM((A0 * scale)[None], (A * scale)[None], [[tau]]))
         assert found == pytest.approx([wanted], rel=EXACT)
+
+
+class Linear:
+    """Systems by the parameter alone: shape, a slice, and which values."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = np.asarray(values, float)
+        self.shape = self.values.shape
+
+
+def along(
+    monkeypatch: pytest.MonkeyPatch,
+    spectrum: Any,
+    between: tuple[float, float] = (0.0, 1.0),
+    points: int = 5,
+    zeros: int = 0,
+) -> Any:
+    """Crossings of an equilibrium at minus the parameter, whose roots are told by its value."""
+
+    def sorted_roots(value: float) -> Any:
+        found = np.array(spectrum(value), complex)
+        return found[np.lexsort((-np.imag(found), -np.real(found)))]
+
+    def roots(systems: Linear, count: int, threads: int = 0) -> Any:
+        return SimpleNamespace(s=np.array([sorted_roots(value) for value in systems.values]))
+
+    def unstable(systems: Linear, zeros: int, report: Any) -> Any:
+        report(1.0)
+        right = np.array([(sorted_roots(value).real > 0).sum() - zeros for value in systems.values])
+        return right, 4
+
+    def followed(equation: Any, x: Any, vectors: Any) -> Any:
+        return -vectors[:, :1], np.ones(len(vectors), bool), np.zeros(len(vectors), bool)
+
+    monkeypatch.setattr(hopf, "followed", followed)
+    monkeypatch.setattr(hopf, "equilibrium_near", lambda equation, at: np.zeros(1))
+    monkeypatch.setattr(hopf, "systems", lambda equation, x, vectors: Linear(vectors[:, 0]))
+    monkeypatch.setattr(hopf, "structural", lambda batch: zeros)
+    monkeypatch.setattr(hopf, "size", lambda batch: np.full(batch.shape, 10.0))
+    monkeypatch.setattr(hopf, "without", lambda s, zeros, sizes: s[:, zeros:] if zeros else s)
+    monkeypatch.setattr(hopf, "roots", roots)
+    monkeypatch.setattr(hopf, "_unstable", unstable)
+    monkeypatch.setattr(
+        hopf, "_between", lambda equation, x, vectors, column, value: (np.array([-value]), np.array([value, 7.0]))
+    )
+    given = fc.delay.Equation(lambda t, x, past, p: [-p.k * past[0][0] * p.m], [1.0], {"k": 0.4, "m": 7.0}, ["x"])
+    return fc.delay.crossings(given, "k", between, points=points)
+
+
+def test_roots_that_cross_are_told_with_their_number_and_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A real root to the right at 0.3, a pair at 0.62, another back at 0.9: by value, at the equilibrium there."""
+
+    def spectrum(k: float) -> list[complex]:
+        return [k - 0.3, k - 0.62 + 2j, k - 0.62 - 2j, 0.9 - k + 5j - 3 * (k < 0.8), 0.9 - k - 5j - 3 * (k < 0.8), -9.0]
+
+    found = along(monkeypatch, spectrum, (0.0, 0.79))
+    assert [(each.value, each.frequency, each.kind, each.unstable) for each in found] == [
+        (pytest.approx(0.3), 0.0, "zero", 1),
+        (pytest.approx(0.62), pytest.approx(2.0), "hopf", 2),
+    ]
+    assert [each.state.tolist() for each in found] == [[pytest.approx(-0.3)], [pytest.approx(-0.62)]]
+    assert found[1].period == pytest.approx(np.pi)
+    assert {each.parameter for each in found} == {"k"}
+    (back,) = along(monkeypatch, spectrum, (0.81, 1.0))
+    assert (back.value, back.frequency, back.unstable) == (pytest.approx(0.9), pytest.approx(5.0), -2)
+
+
+def test_several_that_cross_between_two_points_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each by its place among the real parts: two real ones, and a pair between them."""
+
+    def spectrum(k: float) -> list[complex]:
+        return [k - 0.51, k - 0.53 + 1j, k - 0.53 - 1j, k - 0.57, -4.0]
+
+    found = along(monkeypatch, spectrum)
+    assert [each.value for each in found] == pytest.approx([0.51, 0.53, 0.57])
+    assert [each.unstable for each in found] == [1, 2, 1]
+    found = along(monkeypatch, lambda k: [-each for each in spectrum(k)[:4]] + [-5.0])
+    assert [each.value for each in found] == pytest.approx([0.51, 0.53, 0.57])
+    assert [each.unstable for each in found] == [-1, -2, -1]
+
+
+def test_roots_that_cross_to_and_fro_ask_for_more_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pair is found where one root's worth of change was counted."""
+
+    def spectrum(k: float) -> list[complex]:
+        return [k - 0.6 + 1j, k - 0.6 - 1j, -0.1 + 0.0j if k < 0.55 or k > 0.74 else -0.2, -4.0]
+
+    (found,) = along(monkeypatch, spectrum)
+    assert found.unstable == 2
+    with pytest.raises(InputError, match="to and fro"):
+        along(monkeypatch, lambda k: [k - 0.6 + 1j, k - 0.6 - 1j, 0.1 if k < 0.7 else -0.1, -4.0])
+
+
+# -- critical delays ----------------------------------------------------------------------------------------------
+
+
+def test_a_critical_delay_in_any_unit() -> None:
+    """x' = -k x(t - tau) loses it at pi / 2 / k; with damping a < k at acos(-a / k) / sqrt(k^2 - a^2)."""
+    for unit in (1.0, 1e-6):
+        k, a = 3.0 / unit, 1.0 / unit
+        found = critical_delay(SYSTEM([[0.0]], [[[-k]]], [5.0]), 0)
+        assert (found.delay, found.frequency, found.state) == (pytest.approx(np.pi / 2 / k), pytest.approx(k), "ok")
+        assert found.residual < 1e-14
+        damped = critical_delay(SYSTEM([[-a]], [[[-k]]], [5.0]), 0)
+        w = np.sqrt(k * k - a * a)
+        assert (damped.delay, damped.frequency) == (pytest.approx(np.arccos(-a / k) / w), pytest.approx(w))
+        later = critical_delay(SYSTEM([[-a]], [[[-k]]], [5.0]), 0, 0.5 * damped.delay)
+        assert later.delay == pytest.approx(damped.delay)
+        lost = critical_delay(SYSTEM([[-a]], [[[-k]]], [5.0]), 0, 1.1 * damped.delay)
+        assert (lost.delay, lost.state) == (pytest.approx(1.1 * damped.delay), "unstable")
+        assert lost.frequency == pytest.approx(w, rel=0.2)
+        never = critical_delay(SYSTEM([[-k]], [[[-a]]], [5.0]), 0)
+        assert (never.delay, never.frequency, never.residual, never.state) == (np.inf, None, 0.0, "never")
+
+
+def test_a_critical_delay_beside_others() -> None:
+    """Those stay; a delay that nobody reads loses nothing, and a system without gains either."""
+    beside = SYSTEM([[0.0]], [[[-0.5]], [[-2.0]]], [0.1, 0.2])
+    found = critical_delay(beside, 1)
+    w = found.frequency
+    assert w is not None
+    assert 1j * w == pytest.approx(-0.5 * np.exp(-0.1j * w) - 2 * np.exp(-1j * w * found.delay))
+    assert 0 < w * found.delay < np.pi  # the first
+    unread = SYSTEM([[-1.0]], [[[0.0]], [[-0.5]]], [0.1, 0.2])
+    assert critical_delay(unread, 0).state == "never"
+    for index in (2, -1):
+        with pytest.raises(InputError, match="delays 0 to 1"):
+            critical_delay(beside, index)
+    for start in (-1.0, np.nan):
+        with pytest.raises(InputError, match="0 s or more"):
+            critical_delay(beside, 0, start)
+
+
+def test_what_cannot_be_told_is_unresolved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Roots at the begin, or curves that turn faster than they are sampled."""
+    system = SYSTEM([[-1.0]], [[[-3.0]]], [2.0])
+
+    def beyond(*_: Any) -> Any:
+        raise ArithmeticError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(critical, "crossings", beyond)
+        found = critical_delay(system, 0, 0.25)
+        assert (found.delay, found.frequency, found.residual, found.state) == (
+            pytest.approx(0.25),
+            None,
+            0.0,
+            "unresolved",
+        )
+    monkeypatch.setattr(critical, "roots", lambda *_, **__: SimpleNamespace(state="unresolved"))
+    assert critical_delay(system, 0, 0.5) == (pytest.approx(0.5), None, 0.0, "unresolved")
+
+
+def test_a_matrix_is_a_product_of_its_rank() -> None:
+    for matrix, rank in (
+        (np.outer([1.0, 2.0, 3.0], [4.0, 5.0, 6.0]), 1),
+        (np.diag([1.0, 1e-12, 0.0]), 2),
+        (np.diag([1.0, 1e-14, 0.0]), 1),
+        (np.zeros((2, 2)), 0),
+    ):
+        U, V = critical._factored(matrix)
+        assert (U.shape[1], V.shape[0]) == (rank, rank)
+        np.testing.assert_allclose(U @ V, matrix, atol=1e-13)

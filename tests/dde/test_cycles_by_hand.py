@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fluidcc.dde import branch as branch_module
 from fluidcc.dde import cycle as cycle_module
 from fluidcc.dde import settled as settled_module
 from fluidcc.dde.branch import _along, _Branch, _Point
-from fluidcc.dde.collocation import _largest
+from fluidcc.dde.collocation import _largest, _phase
 from fluidcc.dde.cycle import _away, _compared, _Found, _highest, _minimal, _others, _repels, _resolved
+from fluidcc.dde.delay_system import DelaySystem
+from fluidcc.dde.hopf import Crossing
 from fluidcc.dde.mesh import Profile, sampled
 from fluidcc.errors import InputError
 
@@ -46,7 +49,9 @@ def test_multipliers_attract_repel_or_decide_nothing() -> None:
     for modulus, repels, attracts in (
         (1.1, True, False),
         (1 + 2e-5, True, False),
+        (1 + cycle_module._NEUTRAL, False, False),
         (1 + 0.5e-5, False, False),
+        (1 - cycle_module._NEUTRAL, False, False),
         (1 - 0.5e-5, False, False),
         (1 - 2e-5, False, True),
     ):
@@ -387,3 +392,121 @@ def test_four_times_the_samples_until_they_resolve_a_period(monkeypatch: pytest.
     ups = np.arange(6.0)
     asked(100.0)
     assert len(runs.asked) == 4
+
+
+def test_a_solution_is_kept_in_step_with_its_guess() -> None:
+    """The integral of the guess's slope times what is asked, over its peak to peak squared, of polynomials exactly."""
+    mesh = np.array([0.0, 0.3, 0.45, 1.0])
+    guess = sampled(lambda t: np.stack([t**2 * (1 - t) ** 2, 2 * t * (1 - t)], axis=1), mesh, 2.0)
+    asked = sampled(lambda t: np.stack([t * (1 - t), t**2 * (1 - t)], axis=1), mesh, 2.0)
+    t = np.linspace(0, 1, 200_001)
+    slopes = 2 * t * (1 - t) * (1 - 2 * t), 2 - 4 * t
+    shown = t * (1 - t), t**2 * (1 - t)
+    sizes = np.ptp(guess.x, axis=0)
+    wanted = sum(np.trapezoid(a * b, t) / size**2 for a, b, size in zip(slopes, shown, sizes, strict=True))
+    assert _phase(guess) @ asked.x.ravel() == pytest.approx(wanted, rel=1e-8)
+    assert _phase(guess) @ guess.x.ravel() == pytest.approx(0.0, abs=1e-12)
+
+
+# -- where a branch begins ----------------------------------------------------------------------------------------
+
+TURNING = DelaySystem(np.array([[0.0, -2.0], [2.0, 0.0]]), np.zeros((0, 2, 2)), np.zeros(0))
+
+
+def at_hopf(monkeypatch: pytest.MonkeyPatch, system: Any = TURNING, still: float = 0.0, **changed: Any) -> Any:
+    """The mode at a crossing of x' = -2 y, y' = 2 x with frequency 2, of an equation that stands still there."""
+    asked: list[Any] = []
+    kernels = SimpleNamespace(still=lambda x, vector: still + 0.0 * x)
+    there = SimpleNamespace(kernels=kernels, vector=np.array([0.5]))
+    equation: Any = SimpleNamespace(
+        parameters={"k": 0.7}, states=("x", "y"), at=lambda values: asked.append(values) or there
+    )
+    monkeypatch.setattr(branch_module, "systems", lambda equation, x, vectors: [system])
+    near = Crossing(0.5, 2.0, "hopf", 2, np.array([3.0, 0.0]), "k")._replace(**changed)
+    found = branch_module._mode(equation, near)
+    assert asked == [{"k": near.value}]
+    return found
+
+
+def test_a_mode_turns_and_is_as_large_as_a_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    """y lags x by a quarter; the smallest of what a state is of its own size, or 1 where all states are 0."""
+    mode = at_hopf(monkeypatch)
+    assert mode[1] / mode[0] == pytest.approx(-1j)
+    assert abs(mode[0]) == pytest.approx(3.0)
+    assert np.abs(at_hopf(monkeypatch, state=np.array([3.0, -0.5]))) == pytest.approx([0.5, 0.5])
+    assert np.abs(at_hopf(monkeypatch, state=np.zeros(2))) == pytest.approx([1.0, 1.0])
+    alone = DelaySystem(np.array([[0.0, -4.0], [1.0, 0.0]]), np.zeros((0, 2, 2)), np.zeros(0))
+    assert np.abs(at_hopf(monkeypatch, alone, state=np.zeros(2))) == pytest.approx([1.0, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"kind": "zero"}, "kind 'hopf'"),
+        ({"parameter": "m"}, "another equation, along m"),
+        ({"state": np.zeros(3)}, "another equation"),
+        ({"frequency": 2.0 + 1e-4}, "no root of this equation is on the axis"),
+        ({"still": 1e-3}, "no root of this equation is on the axis"),
+    ],
+)
+def test_a_branch_begins_at_a_crossing_of_its_own(monkeypatch: pytest.MonkeyPatch, changed: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        at_hopf(monkeypatch, **changed)
+    at_hopf(monkeypatch, frequency=2.0 + 1e-6, still=1e-6)  # roundings apart
+
+
+@pytest.mark.parametrize(
+    ("way", "found", "says"), [(1e-9, True, "no size yet"), (0.5, False, "does not lead to"), (0.5, True, "")]
+)
+def test_a_branch_leads_to_its_goal_or_not(monkeypatch: pytest.MonkeyPatch, way: float, found: bool, says: str) -> None:
+    """Nearer to where it begins than a part in 10^7 there is no cycle yet."""
+    profile = SimpleNamespace(period=4.0)
+    made = SimpleNamespace(way=way, span=2.0, goal=1.5, followed=lambda mode: profile if found else None)
+    monkeypatch.setattr(branch_module, "_mode", lambda equation, near: "mode")
+    monkeypatch.setattr(branch_module, "_Branch", lambda equation, near: made)
+    near: Any = SimpleNamespace(parameter="k", value=1.0)
+    if says:
+        with pytest.raises(InputError, match=says):
+            branch_module.from_hopf(EQUATION, near)
+        return
+    assert branch_module.from_hopf(EQUATION, near) == (profile, 4.0)
+
+
+def test_the_first_cycle_is_the_mode_about_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the crossing's period, and as far as the mode says; a cycle at a lag below 0 is none, nor one at rest."""
+    near = Crossing(0.5, 2.0, "hopf", 2, np.array([3.0, 1.0]), "k")
+    equation: Any = SimpleNamespace(parameters={"k": 0.7}, vector=np.array([0.7]), lags=("k",))
+    asked: list[Any] = []
+    answers: list[Any] = []
+
+    def solved(equation: Any, vector: Any, guess: Any, along: Any) -> Any:
+        asked.append((vector.copy(), guess, along))
+        return answers[-1]
+
+    monkeypatch.setattr(branch_module, "solved", solved)
+    branch = _Branch(equation, near)
+    theta = np.array([0.0, 0.3, 0.8])
+    turn = 2 * np.pi * theta
+    mode = np.array([0.2, 0.1j])
+    rest = branch._constant()
+    assert rest(theta) == pytest.approx(np.tile([3.0, 1.0], (3, 1)))
+    assert rest.period == pytest.approx(np.pi)
+    moving = SimpleNamespace(moves=True)
+    for answer, kept in (
+        (None, None),
+        ((SimpleNamespace(moves=False), np.array([0.6])), None),
+        ((moving, np.array([-0.1])), None),
+        ((moving, np.array([0.6])), (moving, 0.6)),
+    ):
+        answers.append(answer)
+        assert branch._first(_Point(rest, 0.5), mode) == kept
+    vector, guess, along = asked[-1]
+    assert vector.tolist() == [0.5]
+    expected = np.stack([3 + 0.2 * np.cos(turn), 1 - 0.1 * np.sin(turn)], axis=1)
+    assert guess(theta) == pytest.approx(expected, abs=1e-9)
+    assert guess.period == pytest.approx(np.pi)
+    assert along.x == pytest.approx(guess.x - [3.0, 1.0])
+    assert (along.period, along.value, along.column, along.span) == (0.0, 0.0, 0, 0.7)
+    equation.lags = (1.0,)
+    answers.append((moving, np.array([-0.1])))
+    assert branch._first(_Point(rest, 0.5), mode) == (moving, -0.1)

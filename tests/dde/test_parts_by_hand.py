@@ -7,9 +7,10 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from scipy.special import lambertw
 from scipy.stats import qmc
 
-from fluidcc.dde import characteristic, fixed_points, newton, spectral
+from fluidcc.dde import characteristic, critical, fixed_points, linear, newton, spectral, winding
 from fluidcc.dde.boundary import _chains, _joined
 from fluidcc.dde.characteristic import _chunks, _ladder, _possible
 from fluidcc.dde.delay_system import DelaySystem, _mutual, balance, perron
@@ -258,3 +259,233 @@ def test_states_are_near_in_shares_or_in_blurs(monkeypatch: pytest.MonkeyPatch) 
     assert newton._nearby(one, np.array([1.3, -2.0]), 0.1, np.array([0.09, 0.0]))
     assert not newton._nearby(one, np.array([1.3, -2.0]), 0.1, np.array([0.08, 0.0]))
     assert newton._scale(np.array([0.0, -6.0, 2.0]), np.array([5.0, 3.0, 0.5])) == pytest.approx([2e-3, 6.0, 2.0])
+
+
+def attempts(monkeypatch: pytest.MonkeyPatch, needs: dict[float, Any], rates: list[float], memory: int = 2**24) -> Any:
+    """Roots of x' = -a x(t - 1) for some a, each attempt as told: nodes that it needs, or None if it misses roots.
+
+    Returns the roots, and each attempt's number of systems, nodes and first a.
+    """
+    asked: list[tuple[int, int, float]] = []
+
+    def attempt(work: Any) -> Any:
+        system, nodes, count = work
+        a = (-system.A[:, 0, 0, 0]).round(9).tolist()
+        asked.append((len(a), nodes, a[0]))
+        told = [needs[each](nodes) if callable(needs[each]) else needs[each] for each in a]
+        s = np.full((len(a), count + 1), complex(np.nan, np.nan))
+        s[:, 0] = a
+        complete = np.array([each is not None for each in told])
+        return s, np.abs(s), np.ones(len(a), int), complete, np.array([each or 0 for each in told])
+
+    monkeypatch.setattr(characteristic, "_attempt", attempt)
+    monkeypatch.setattr(characteristic, "_MEMORY", memory)
+    monkeypatch.setattr(characteristic, "parallel", lambda function, work, threads: [function(each) for each in work])
+    monkeypatch.setattr(characteristic, "nodes_needed", lambda system, line: 10 * np.ones(len(line), int))
+    batch = SYSTEM(np.zeros((len(rates), 1, 1)), -np.array(rates)[:, None, None, None], np.full((len(rates), 1), 1.0))
+    return characteristic.roots(batch, 1, threads=1), asked
+
+
+def test_nodes_grow_until_they_resolve_the_roots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once where they are told, else by half and one, on the ladder; up to the largest matrix there may be."""
+    needs = {1.0: 10, 2.0: 50, 3.0: None, 4.0: lambda nodes: 2000, 5.0: 11}
+    found, asked = attempts(monkeypatch, needs, [1.0, 2.0, 3.0, 4.0, 5.0])
+    assert found.state.tolist() == ["ok", "ok", "unresolved", "unresolved", "ok"]
+    assert found.s[:, 0].tolist() == [1, 2, 3, 4, 5]
+    largest, nodes, missing = 800 - 1, 10, []
+    while nodes < largest:
+        nodes = nodes * 3 // 2 + 1
+        step = 8 if nodes > 32 else 2
+        nodes = min(-(-nodes // step) * step, largest)
+        missing.append(nodes)
+    assert [number for _, number, a in asked if a == 3.0] == missing
+    assert asked[0] == (5, 10, 1.0)
+    assert {a: number for _, number, a in asked if a in (2.0, 4.0)} == {2.0: 56, 4.0: largest}
+
+
+def test_matrices_of_a_thread_have_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of 10 nodes and one state have 11 rows: three at once in what holds three."""
+    rates = [1.0 + k for k in range(7)]
+    needs: dict[float, Any] = dict.fromkeys(rates, 10)
+    for memory, sizes in ((3 * 8 * 11 * 11, [3, 2, 2]), (3 * 8 * 11 * 11 - 1, [2, 2, 2, 1]), (1, [1] * 7)):
+        assert [size for size, *_ in attempts(monkeypatch, needs, rates, memory)[1]] == sizes
+
+
+def confirmed(
+    monkeypatch: pytest.MonkeyPatch, values: Any, count: int, bad: Any = (), moved: Any = None, **more: Any
+) -> Any:
+    """Roots of eigenvalues, of which those at some places are none, or are moved by the correction."""
+
+    def newton(system: Any, s: Any, steps: int = 12) -> Any:
+        assert s.shape[1] <= count + 2  # each takes time
+        found = s.copy() if moved is None or steps == 0 else s + np.pad(moved, (0, s.shape[1] - len(moved)))
+        return found, np.where(np.isin(np.arange(s.shape[1]), bad), 1e-3, 1e-16) * np.ones(s.shape)
+
+    monkeypatch.setattr(characteristic, "newton", newton)
+    s, residual, number, last = characteristic._confirmed(cast(Any, None), np.array([values], complex), count, **more)
+    kept = np.isfinite(s[0])
+    assert kept.sum() == number[0] == np.isfinite(residual[0]).sum()
+    return s[0][kept].tolist(), float(last[0])
+
+
+def test_rightmost_eigenvalues_are_taken_with_their_mates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So many, or one more where that would part a pair; the last is that of those which are taken."""
+    values = [-3.0, 0.5, 1 + 2j, -1 + 1j, -5.0]
+    pair, other = [1 + 2j, 1 - 2j], [-1 + 1j, -1 - 1j]
+    assert confirmed(monkeypatch, values, 1) == (pair, 1.0)
+    assert confirmed(monkeypatch, values, 2) == (pair, 1.0)
+    assert confirmed(monkeypatch, values, 3) == ([*pair, 0.5], 0.5)
+    assert confirmed(monkeypatch, values, 4) == ([*pair, 0.5, *other], -1.0)
+    assert confirmed(monkeypatch, [2.0, -np.inf], 3) == ([2.0], 2.0)
+    assert confirmed(monkeypatch, [-np.inf], 3) == ([], 0.0)
+
+
+def test_nothing_left_of_what_is_no_root_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its residual, by how far it was moved, or as another's; without delays eigenvalues are the roots."""
+    values = [2.0, 1.0, 0.0, -1.0]
+    assert confirmed(monkeypatch, values, 4, bad=[1]) == ([2.0], 2.0)
+    assert confirmed(monkeypatch, values, 4, moved=[0, 0, 0.9e-3, 0])[0] == [2.0, 1.0, 0.9e-3, -1.0]
+    assert confirmed(monkeypatch, values, 4, moved=[0, 0, 1.1e-3, 0])[0] == [2.0, 1.0]
+    assert confirmed(monkeypatch, values, 4, bad=[1], exact=True)[0] == values
+    assert confirmed(monkeypatch, values, 4, moved=[0, 0, 0.9e-3, 0], exact=True)[0] == [2.0, 1.0, 0.9e-3, -1.0]
+    close = [1.0, 1.0 - 1e-4]
+    assert confirmed(monkeypatch, close, 2, moved=[0, 1e-4])[0] == pytest.approx([1.0, 1.0])  # a multiple one
+    turned = [1e-4 + 1j, 0.0]
+    assert confirmed(monkeypatch, turned, 3, moved=[-1e-4, 0])[0] == [1j, -1j, 0]
+
+
+def test_roots_are_corrected_to_lamberts() -> None:
+    """Of x' = -k x(t - 1), from a hundredth off; without steps they stay, and so does what is too far left."""
+    k = 2.0
+    exact = np.array([lambertw(-k, branch) for branch in (0, 1, -3)])
+    system = SYSTEM(np.zeros((1, 1, 1)), [[[[-k]]]], [[1.0]])
+    begin = (exact * (1 + 0.01j))[None]
+    found, residual = characteristic.newton(system, begin)
+    np.testing.assert_allclose(found[0], exact, rtol=1e-13)
+    assert (residual < 1e-15).all()
+    same, far = characteristic.newton(system, begin, steps=0)
+    assert same.tolist() == begin.tolist()
+    sizes = np.abs(begin[0]) + k * np.exp(-begin[0].real)
+    np.testing.assert_allclose(far[0], np.abs(begin[0] + k * np.exp(-begin[0])) / sizes, rtol=1e-9)
+    left, none = characteristic.newton(system, np.array([[-201.0 + 1j, np.nan]]))
+    assert left[0, 0] == -201 + 1j
+    assert np.isinf(none).all()
+
+
+def test_a_double_root_is_met_to_half_the_digits() -> None:
+    """s + e^-1 e^(-s) has -1 twice."""
+    system = SYSTEM(np.zeros((1, 1, 1)), [[[[-np.exp(-1)]]]], [[1.0]])
+    found, residual = characteristic.newton(system, np.array([[-0.9 + 0.0j]]), steps=40)
+    assert found[0, 0] == pytest.approx(-1.0, abs=1e-6)
+    assert residual[0, 0] < 1e-13
+
+
+# -- an equation about its equilibrium ----------------------------------------------------------------------------
+
+
+def test_a_loop_is_opened_where_one_signal_comes_back() -> None:
+    """Minus what comes back, times the output, is the lag's matrix; equal lags are one; ranks are to rounding."""
+    A0 = np.array([[-1.0, 2.0], [0.0, -3.0]])
+    one, other = np.outer([2.0, -1.0], [3.0, 4.0]), np.diag([5.0, 6.0])
+    system = SYSTEM(A0, np.array([one, other]), [0.5, 2.0])
+    loop = linear.loop(system, 0)
+    np.testing.assert_allclose(-loop.B[0][:, None] * loop.C, one, rtol=1e-12)
+    assert (loop.input_delay.tolist(), loop.system.tau.tolist()) == ([0.5], [2.0])
+    np.testing.assert_array_equal(loop.system.A, [other])
+    np.testing.assert_array_equal(loop.system.A0, A0)
+    assert np.linalg.norm(loop.C) == pytest.approx(1.0)
+    for matrix, told in ((other, "2 signals come"), (np.zeros((2, 2)), "nothing comes")):
+        with pytest.raises(InputError, match=told):
+            linear.loop(SYSTEM(A0, np.array([matrix, one]), [0.5, 2.0]), 0)
+    linear.loop(SYSTEM(A0, np.array([one + np.diag([0, 1e-14])]), [0.5]), 0)
+    with pytest.raises(InputError, match="2 signals"):
+        linear.loop(SYSTEM(A0, np.array([one + np.diag([0, 1e-10])]), [0.5]), 0)
+
+
+@pytest.mark.parametrize(
+    ("zeros", "said"), [(0, "ok"), (1, "ok; left out: 1 root at 0"), (2, "ok; left out: 2 roots at 0")]
+)
+def test_roots_that_stay_at_0_are_left_out_of_a_critical_delay(
+    monkeypatch: pytest.MonkeyPatch, zeros: int, said: str
+) -> None:
+    """They are those at the lag that is begun with and at three others, by the longest of lag, begin and gains."""
+    seen: list[Any] = []
+
+    def structural(batch: Any) -> int:
+        seen.append(batch.tau)
+        return zeros
+
+    def critical_delay(system: Any, k: int, begin: float, zeros: int) -> Any:
+        seen.append((system, k, begin, zeros))
+        return critical.CriticalDelay(1.5, 2.0, 0.0, "ok")
+
+    monkeypatch.setattr(linear, "structural", structural)
+    monkeypatch.setattr(linear.critical, "critical_delay", critical_delay)
+    system = SYSTEM([[-3.0]], [[[-4.0]], [[1.0]]], [0.5, 2.0])
+    found = linear.critical_delay(system, 1, 0.25)
+    assert found.state.startswith(said)
+    assert found.delay == 1.5
+    assert seen[0][:, 1] == pytest.approx(0.25 + 2.0 * np.array([0.0, 0.37, 1.0, 2.7]))
+    assert seen[0][:, 0].tolist() == [0.5] * 4
+    assert seen[1][1:] == (1, 0.25, zeros)
+    linear.critical_delay(SYSTEM([[-3.0]], [[[-4.0]]], [0.01]), 0)
+    assert seen[2][:, 0] == pytest.approx(np.array([0.0, 0.37, 1.0, 2.7]) / 7)  # one over the gains
+    linear.critical_delay(system, 1, 9.0)
+    assert seen[4][:, 1] == pytest.approx(9.0 * (1 + np.array([0.0, 0.37, 1.0, 2.7])))
+    with pytest.raises(InputError, match="lag of 0 or more"):
+        linear.critical_delay(system, 0, -1.0)
+
+
+def test_wrappers_pass_on_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line for all systems or for each; a number of roots, and threads."""
+    asked: list[Any] = []
+    monkeypatch.setattr(linear.winding, "count_right", lambda system, line: asked.append(line) or 3)
+    monkeypatch.setattr(linear.characteristic, "roots", lambda system, count, threads: asked.append((count, threads)))
+    monkeypatch.setattr(linear.characteristic, "abscissa", lambda system, threads: asked.append(threads))
+    system = SYSTEM([[[-3.0]], [[-4.0]]], [[[-1.0]]], [0.5])
+    assert linear.count_right(system) == 3
+    linear.count_right(system, [0.5, -1.0])
+    linear.roots(system, 4, threads=2)
+    linear.roots(system)
+    linear.abscissa(system)
+    assert [each.tolist() if isinstance(each, np.ndarray) else each for each in asked] == [
+        0.0, [0.5, -1.0], (4, 2), (10, None), None
+    ]  # fmt: skip
+    for wrong in (0, 1.5):
+        with pytest.raises(InputError, match="count"):
+            linear.roots(system, cast(Any, wrong))
+    with pytest.raises(InputError, match="about its equilibrium already"):
+        linear.roots(system, at=[0.0])
+    with pytest.raises(InputError, match=r"give a fluidcc\.delay\.Equation or a DelaySystem"):
+        linear.roots(cast(Any, 3))
+    with pytest.raises(InputError, match="a batch of shape"):
+        linear.loop(system)
+
+
+@pytest.mark.parametrize(
+    ("A0", "right"),
+    [
+        ([[2.0]], 1), ([[-2.0]], 0), ([[1.0, 0.0], [0.0, 3.0]], 2), ([[0.1, 4.0], [-4.0, 0.1]], 2),
+        ([[-0.1, 4.0], [-4.0, -0.1]], 0), ([[1.0, 1.0], [0.0, -1.0]], 1),
+    ],
+)  # fmt: skip
+def test_roots_right_of_a_line_are_counted_by_turns(A0: Any, right: int) -> None:
+    """Of matrices, without delays, in any unit; and of lines elsewhere."""
+    n = len(A0)
+    for unit in (1.0, 1e6):
+        system = SYSTEM(np.array(A0) * unit, np.zeros((0, n, n)), [])
+        assert int(winding.count_right(system)) == right
+        own = np.linalg.eigvals(np.array(A0) * unit)
+        for line in (-5.0 * unit, 0.05 * unit, 5.0 * unit):
+            assert int(winding.count_right(system, line)) == int((own.real > line).sum())
+
+
+def test_roots_on_a_line_are_refused() -> None:
+    """And lines so far left that nothing is a number there."""
+    with pytest.raises(InputError, match="a root is on the line"):
+        winding.count_right(SYSTEM([[0.0]], np.zeros((0, 1, 1)), []))
+    with pytest.raises(InputError, match="overflows"):
+        winding.count_right(SYSTEM([[-1.0]], [[[1.0]]], [1.0]), -1e4)
+    # Hayes: x' = -k x(t - 1) has as many pairs to the right as k has passed pi / 2 + 2 pi n.
+    for k, right in ((1.5, 0), (1.6, 2), (7.8, 2), (7.9, 4), (20.0, 6)):
+        assert int(winding.count_right(SYSTEM([[0.0]], [[[-k]]], [1.0]))) == right

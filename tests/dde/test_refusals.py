@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import copy
 import math
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.dde import trial
 from fluidcc.dde.linear import systems
+from fluidcc.errors import InputError
 from tests.dde.equations import HAYES
 
 Equation = fc.delay.Equation
@@ -176,3 +179,68 @@ def test_a_lag_that_cannot_be_named_is_told_with_those_that_can(lags, named, say
     for question in (fc.delay.critical_delay, fc.delay.margins):
         with pytest.raises(fc.InputError, match=f"lag: {says}"):
             question(equation, named)
+
+
+# -- what a user's function returns --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "count", "found"),
+    [
+        ([1.0, 2], 2, [1.0, 2.0]),
+        ((1.0,), 1, [1.0]),
+        (np.array([1.0, 2.0]), 2, [1.0, 2.0]),
+        (np.float64(3.0), 1, [3.0]),
+        (np.array(3.0), 1, [3.0]),
+        (3.0, 1, [3.0]),
+        (3, 1, [3.0]),
+        ([np.array(1.0), 2.0], 2, [1.0, 2.0]),
+        ("x", 1, "a str; give a list of 1"),
+        (None, 2, "nothing"),
+        (3.0, 2, "a float; give a list of 2"),
+        (np.array(3.0), 2, "1 number for 2 states"),
+        ([1.0, 2.0], 3, "2 numbers for 3 states"),
+        ([1.0], 2, "1 number for 2 states"),
+        (np.zeros((2, 1)), 2, r"an array of shape \(2, 1\)"),
+        (np.zeros(3), 2, r"an array of shape \(3,\)"),
+        ([1.0, None], 2, "nothing .None. at place 1"),
+        ([1.0, "a"], 2, "a str at place 1"),
+        ([np.zeros(1), 1.0], 2, r"an array of shape \(1,\) at place 0"),
+        ([1.0, 2j], 2, "complex numbers"),
+    ],
+)
+def test_numbers_of_each_state(given: Any, count: int, found: Any) -> None:
+    """A list or an array of so many, or one alone of one state; anything else is said."""
+    if isinstance(found, list):
+        assert np.asarray(trial.stacked(given, count, float)).tolist() == found
+        return
+    with pytest.raises(TypeError, match=found):
+        trial.stacked(given, count, float)
+
+
+def test_one_number_and_no_other() -> None:
+    for given in (1, 2.0, np.float64(1.0), np.array(2.0), True):
+        trial.scalar(given)
+    for given, said in (
+        ("a", "a str"), (None, "nothing"), ([1.0], "a list"), (np.zeros(1), r"shape \(1,\)"), (2j, "a complex"),
+        (np.array(2j), "complex number"), ({}, "a dict"),
+    ):  # fmt: skip
+        with pytest.raises(TypeError, match=said):
+            trial.scalar(given)
+
+
+def test_errors_of_others_are_said_in_our_words() -> None:
+    """Ours pass as they are; long ones are cut, and those of tracers ask for jax.numpy."""
+    with pytest.raises(InputError, match=r"^ours$"), trial.refusing("f"):
+        raise InputError("ours")
+    with pytest.raises(InputError, match=r"^f: fails with ValueError: a b$"), trial.refusing("f"):
+        raise ValueError("a\n  b")
+    with pytest.raises(InputError) as caught, trial.refusing("f"):
+        raise ValueError("x" * 400)
+    assert str(caught.value).endswith(": " + "x" * 300)
+    with pytest.raises(InputError, match=r"jax\.numpy instead"), trial.refusing("f"):
+        raise TypeError("loop of ufunc does not support")
+    for function, said in ((3, "int cannot be called"), (None, "NoneType cannot")):
+        with pytest.raises(InputError, match=said):
+            trial.argument_count("f", function, "g")
+    trial.argument_count("f", len, "g")

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from fluidcc.dde import Equation
+from fluidcc.dde import Equation, solution
 from fluidcc.dde import settled as settled_module
 from fluidcc.dde.settled import _crossings, _repeating, _resolved, _scale, settled
 from fluidcc.errors import InputError
@@ -73,6 +73,8 @@ def test_what_does_not_repeat_is_no_cycle(spoiled: str) -> None:
         assert _repeating(TIMES * unit, x, (ups[-5:] if spoiled == "too short" else ups) * unit) is None
         assert _repeating(TIMES * unit, wave(), PERIOD * unit * np.array([1, 2, 3, 4, 5, 6.0005])) is not None
     assert _repeating(TIMES, wave(), PERIOD * np.arange(1, 7.0)) is not None  # five periods are enough
+    assert _repeating(TIMES, wave(), PERIOD * np.array([1.01, 2, 3, 4, 5, 6])) is None  # and needed
+    assert _repeating(TIMES, wave(), PERIOD * np.array([0.5, 2, 3, 4, 5, 6, 7])) is not None  # no more
 
 
 def test_samples_that_resolve_a_period_and_that_do_not() -> None:
@@ -138,3 +140,29 @@ def test_a_run_that_is_too_uncertain_is_refused(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(settled_module, "solve", lambda *_, **__: Run(5.1e-3))
     with pytest.raises(InputError, match=r"limit_cycle: the run is uncertain by 0\.005 of"):
         settled_module._period(cast(Any, SimpleNamespace(states=("a", "b"))), None, 96.0, None)
+
+
+@pytest.mark.parametrize(
+    ("lags", "refused"),
+    [
+        ([1.0, 4.0], None),
+        ([1.0 * (1 - 1e-9), 4.0 * (1 + 1e-9)], None),  # roundings apart
+        ([1.0 * (1 - 2e-9), 4.0], "as short as 1, and the step is 1; give dt=0.5"),
+        ([1.0, 4.0 * (1 + 2e-9)], "longest_lag: 4, but a lag reaches 4"),
+        ([0.0, 4.0], "one turns 0 on the way"),
+        ([-0.5, 4.0], "one turns negative, -0.5, on the way"),
+    ],
+)
+def test_lags_of_a_run_lie_between_its_step_and_their_bound(lags: list[float], refused: str | None) -> None:
+    """Of all states and points; lags that do not depend on the state are not looked at."""
+    kernels = SimpleNamespace(lags=lambda x, vector: x * vector)
+    equation: Any = SimpleNamespace(state_dependent=True, kernels=kernels)
+    states = np.array([[[4.0, 8.0]], [[2 * lags[0], 4 * lags[1]]]])  # the first has lags of 2
+    vectors = np.array([[0.5], [0.25]])
+    if refused is None:
+        solution._check_lags(equation, vectors, states, 1.0, 4.0)
+        return
+    with pytest.raises(InputError, match=refused):
+        solution._check_lags(equation, vectors, states, 1.0, 4.0)
+    equation.state_dependent = False
+    solution._check_lags(equation, vectors, states, 1.0, 4.0)

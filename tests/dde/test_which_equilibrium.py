@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.special import lambertw
 
 import fluidcc as fc
+from fluidcc.dde import fixed_points
+from fluidcc.dde import newton as newton_module
+from fluidcc.errors import InputError
 from tests.dde.equations import (
     BESIDE,
     CHAIN,
@@ -154,3 +160,91 @@ def test_roots_that_cross_to_and_fro_are_refused() -> None:
         fc.delay.crossings(THREE, "k", (0, 3), at=[0, 0, 0])
     found = fc.delay.crossings(THREE, "k", (0.99, 1.01), at=[0, 0, 0], points=402)
     assert [(one.value, one.unstable) for one in found] == [(pytest.approx(1.0001), 1), (pytest.approx(1.0003), -2)]
+
+
+# -- starts that lead to told places ------------------------------------------------------------------------------
+
+
+class Led:
+    """In place of Newton's method: starts lead to told places, and all starts that were asked for."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, to: Any, states: tuple[str, ...] = ("a", "b")) -> None:
+        self.to, self.asked = to, np.zeros((0, 2))
+        self.equation: Any = SimpleNamespace(states=states, vector=np.array([7.0]))
+        monkeypatch.setattr(fixed_points, "newton", self.newton)
+        monkeypatch.setattr(fixed_points, "check_equation", lambda equation: None)
+        monkeypatch.setattr(fixed_points, "check_autonomous", lambda equation: None)
+
+    def newton(self, equation: Any, x: Any, vectors: Any) -> Any:
+        self.asked = x
+        assert vectors.tolist() == [[7.0]] * len(x)
+        told = [self.to(row) for row in x]
+        places = np.array([place for place, *_ in told], float)
+        good, singular = (np.array([flags[k] for flags in told]) for k in (1, 2))
+        return newton_module.Found(places, good, 1e-12 + 0 * places, singular)
+
+
+def test_equilibria_of_a_box_are_each_once_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those on its edges too, to a ten-millionth of it; what is beyond, or none, is left out."""
+    edge = 10.0 * (1 + 0.9e-7)
+    places = [
+        [3.0, 5.0],
+        [3.0, 4.0],
+        [1.0, 9.0],
+        [edge, 0.0],
+        [10.0 * (1 + 1.1e-7), 0.0],
+        [1.0 + 1e-14, 9.0],
+        [2.0, 2.0],
+    ]
+    count = [0]
+
+    def to(row: Any) -> Any:
+        count[0] += 1
+        k = count[0] % len(places)
+        return places[k], k != 6, False
+
+    led = Led(monkeypatch, to)
+    found = fixed_points.equilibria(led.equation, {"a": (0.0, 10.0), "b": (0.0, 10.0)}, starts=20)
+    assert found == pytest.approx(np.array([[1.0, 9.0], [3.0, 4.0], [3.0, 5.0], [edge, 0.0]]))
+    assert led.asked.shape == (32, 2)  # a power of two
+    assert led.asked.min() >= 0.0
+    assert 9.0 < led.asked.max() <= 10.0
+    none = fixed_points.equilibria(Led(monkeypatch, lambda row: ([0.0, 0.0], False, False)).equation, (1, 2), starts=1)
+    assert none.shape == (0, 2)
+    for starts in (0, fixed_points._MOST + 1):
+        with pytest.raises(InputError, match="starts"):
+            fixed_points.equilibria(led.equation, (0, 1), starts=starts)
+
+
+def test_a_continuum_is_refused_if_more_than_one_of_it_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    led = Led(monkeypatch, lambda row: ([0.5, 0.5], True, True))
+    assert fixed_points.equilibria(led.equation, (0, 1), starts=4).tolist() == [[0.5, 0.5]]
+    led = Led(monkeypatch, lambda row: (row, True, True))
+    with pytest.raises(InputError, match="are two of 4 found"):
+        fixed_points.equilibria(led.equation, (0, 1), starts=4)
+
+
+def test_an_equilibrium_that_starts_agree_on_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of those that lead anywhere; two that differ are refused, and so is one of many that was not given itself."""
+    led = Led(monkeypatch, lambda row: ([1.0, 2.0], row[0] > 0, False))
+    assert fixed_points.equilibrium_near(led.equation).tolist() == [1.0, 2.0]
+    assert len(led.asked) == 33
+    led = Led(monkeypatch, lambda row: ([np.sign(row[0]), 2.0], True, False))
+    with pytest.raises(InputError, match="there are several equilibria"):
+        fixed_points.equilibrium_near(led.equation)
+    led = Led(monkeypatch, lambda row: ([np.sign(row[0]), 2.0], True, True))
+    with pytest.raises(InputError, match="equilibria lie next to each other"):
+        fixed_points.equilibrium_near(led.equation)
+    led = Led(monkeypatch, lambda row: ([0.0, 0.0], False, False))
+    with pytest.raises(InputError, match="no equilibrium found from several starts"):
+        fixed_points.equilibrium_near(led.equation)
+    with pytest.raises(InputError, match=r"no equilibrium found from \(3, 4\)"):
+        fixed_points.equilibrium_near(led.equation, [3.0, 4.0])
+    led = Led(monkeypatch, lambda row: (row * (1 + 0.9e-7), True, True))
+    assert fixed_points.equilibrium_near(led.equation, {"b": 4.0, "a": 3.0}) == pytest.approx([3.0, 4.0])
+    assert led.asked.tolist() == [[3.0, 4.0]]
+    led = Led(monkeypatch, lambda row: (row * (1 + 1.1e-7), True, True))
+    with pytest.raises(InputError, match="is none itself"):
+        fixed_points.equilibrium_near(led.equation, [3.0, 4.0])
+    led = Led(monkeypatch, lambda row: (row * 2.0, True, False))
+    assert fixed_points.equilibrium_near(led.equation, [3.0, 4.0]).tolist() == [6.0, 8.0]

@@ -251,10 +251,10 @@ def _solved(sender: Sender, groups: Array, rates: Array, capacity: float) -> Arr
     for _ in range(_STEPS):
         with np.errstate(divide="ignore", invalid="ignore"):  # at the line rate nothing is marked
             P, up, down = np.log(sender.marking(np.outer([1, 1 + _ASIDE, 1 - _ASIDE], R)))
-        slope = (up - down) / (2 * _ASIDE * R)
-        # A rate that is free has the third's P; all fill the link.
-        jacobian = np.vstack([np.diag(slope)[:2] - [[0, 0, slope[2]]] * 2, groups])
-        wrong = np.append(P[:2] - P[2], groups @ R - capacity)
+            slope = (up - down) / (2 * _ASIDE * R)
+            # A rate that is free has the third's P; all fill the link.
+            jacobian = np.vstack([np.diag(slope)[:2] - [[0, 0, slope[2]]] * 2, groups])
+            wrong = np.append(P[:2] - P[2], groups @ R - capacity)
         if not free[0]:
             jacobian[0], wrong[0] = [1, 0, 0], 0.0
         if max(np.abs(wrong[:2]).max(), abs(wrong[2]) / capacity) < _SOLVED:

@@ -53,7 +53,7 @@ def utilisation(
         If a number makes no sense.
     """
     served = line if served is None else served
-    for name, value, top in (("share", share, 1.0), ("served", served, line), ("line", line, math.inf)):
+    for name, value, top in (("line", line, math.inf), ("share", share, 1.0), ("served", served, line)):
         if not 0 < value <= top:
             raise InputError(f"{name}: {value:g} is out of range; write a number above 0, at most {top:g}")
     if rule not in RULES:

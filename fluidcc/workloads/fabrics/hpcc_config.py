@@ -138,9 +138,8 @@ def read_config(
     loses = reader.number("ERROR_RATE_PER_LINK")
     if loses > 1:
         raise reader.wrong("ERROR_RATE_PER_LINK", f"{loses:g} is no probability; write one from 0 to 1")
-    if loses > 0:  # of cables that have none of their own
-        cables = tuple(dataclasses.replace(each, loss=each.loss or loses) for each in fabric.cables)
-        fabric = dataclasses.replace(fabric, cables=cables)
+    cables = tuple(dataclasses.replace(each, loss=each.loss or loses) for each in fabric.cables)
+    fabric = dataclasses.replace(fabric, cables=cables)
     until = min(_stop(reader) - sent.begins, MOST_TIME)  # SimAI's 4e13 s are for ever
     if until <= 0:
         raise reader.wrong("SIMULATOR_STOP_TIME", "is before the first flow starts; write a later one")

@@ -156,7 +156,7 @@ def _numbers(lines: Lines, found: list[list[str]], at: list[int]) -> np.ndarray:
     least, most = (np.array([getattr(field, name) for field in fields]) for name in ("least", "most"))
     whole = np.array([field.read is int for field in fields])
     try:
-        table = np.array(found, float).reshape(-1, len(_FLOW))
+        table = np.array(found, float).reshape(len(found), len(_FLOW))
         inside = np.isfinite(table) & (table >= least) & (table <= most)
         fine = inside & (~whole | (np.floor(table) == table))
     except ValueError:

@@ -214,3 +214,14 @@ def test_knots_by_hand() -> None:
 
     rates = [[0.0, slope(8.0, 0.5, 1.0, 1.0)], [slope(5.0, 0.5, 2.0, -1.0), slope(6.0, 0.75, 1.0, -1.0)], [4.0, 11.0]]
     np.testing.assert_allclose(found[3:], rates, rtol=1e-8, atol=1e-8)
+
+
+def test_an_interval_of_no_length_is_its_end() -> None:
+    """A point that stands writes its last interval again: its end's value and slope, and no number divided by 0."""
+    signals = np.array([[5.0, 6.0]])
+    ring = knots.constant_past(signals, 8)
+    for turn, ends, more in ((1, [1.0, 2.0], 0.0), (2, [3.0, 2.0], 10.0)):
+        parts = knots.Interval(*(signals + more + k for k in (0.0, 1.0, 2.0, 3.0)))
+        ring = ring.push(np.int32(turn), np.array(ends), parts)
+    found = ring.read(np.array([[1, 1]]), np.array([[3.0, 2.0]]), (0,), True)
+    np.testing.assert_allclose(found, [[17.0, 18.0], [18.0, 19.0]])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
 import pytest
 
-from fluidcc.theory.control import linearize, stability
+from fluidcc.theory.control import linearize, stability, states
 from fluidcc.theory.control.linearize import Linearization
 from fluidcc.theory.control.local import Local
 
@@ -105,3 +106,117 @@ def test_margins_in_degrees_and_decibels(
     given.fairness = []
     found = stability._of(cast(Any, None), given, 4.0, equal=True)
     assert (found.fairness_root, found.phase_margin, found.gain_margin, found.delay_margin) == (None,) * 4
+
+
+@pytest.mark.parametrize(
+    ("rows", "given", "equal"), [(1, False, True), (2, False, True), (1, True, True), (2, True, False)]
+)
+def test_a_published_margin_is_of_equal_shares(
+    monkeypatch: pytest.MonkeyPatch, rows: int, given: bool, equal: bool
+) -> None:
+    """By default shares are equal; what is asked for is so if its flows have one row. All flows are counted."""
+    seen: list[Any] = []
+    scenario: Any = SimpleNamespace(
+        flows=[SimpleNamespace(multiplicity=2.0, scheme=1), SimpleNamespace(multiplicity=1.5, scheme=2)]
+    )
+    found: Any = SimpleNamespace(equilibrium=SimpleNamespace(flows=[0] * rows))
+    at: Any = "at" if given else None
+    monkeypatch.setattr(stability, "resolve", lambda scenario: scenario)
+    monkeypatch.setattr(stability, "smooth_side", seen.append)
+    monkeypatch.setattr(stability, "linearize", lambda scenario, at: found)
+    monkeypatch.setattr(stability, "_of", lambda scenario, found, count, equal: (count, equal))
+    monkeypatch.setattr(stability, "_with_noise", lambda point, scenario, found, at: (*point, at))
+    assert stability.stability(scenario, at=at) == (3.5, equal, at)
+    assert seen == [1, 2]
+
+
+def test_what_cannot_be_linearised_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It exists at line rate; without one it does not; nothing is known of what jumps."""
+    scenario: Any = SimpleNamespace(flows=[SimpleNamespace(multiplicity=2.0, scheme=1)])
+    monkeypatch.setattr(stability, "resolve", lambda scenario: scenario)
+    monkeypatch.setattr(stability, "smooth_side", lambda parameters: None)
+
+    def refused(error: Exception) -> Any:
+        def raises(*_: Any, **__: Any) -> Any:
+            raise error
+
+        return raises
+
+    monkeypatch.setattr(stability, "linearize", refused(states.UnfilledError("linearize: no link is filled")))
+    found = stability.stability(scenario)
+    assert (found.flows, found.exists, found.on_ramp, found.stable, found.state) == (
+        2,
+        True,
+        False,
+        None,
+        "no link is filled",
+    )
+    monkeypatch.setattr(stability, "linearize", refused(states.NoEquilibriumError("linearize: none")))
+    found = stability.stability(scenario)
+    assert (found.exists, found.on_ramp, found.state) == (False, False, "none")
+    monkeypatch.setattr(stability, "smooth_side", refused(states.NoEquilibriumError("linearize: jumps")))
+    found = stability.stability(scenario)
+    assert (found.exists, found.on_ramp, found.state) == (None, None, "jumps")
+
+
+@pytest.mark.parametrize(
+    ("margin", "queue", "state"),
+    [
+        (12.0, 40.0, "ok"),
+        (None, 40.0, "ok"),
+        (11.9, 40.0, "in doubt: less than 12 degrees of phase margin"),
+        (-50.0, 40.0, "in doubt: less than 12 degrees of phase margin"),
+        (12.0, 39.9, "in doubt: an empty queue is less than 4 deviations away"),
+        (
+            11.9,
+            39.9,
+            "in doubt: less than 12 degrees of phase margin, and an empty queue is less than 4 deviations away",
+        ),
+    ],
+)
+def test_noise_is_in_doubt_near_an_edge(
+    monkeypatch: pytest.MonkeyPatch, margin: float | None, queue: float, state: str
+) -> None:
+    """Of the longest queue; none is told where the equilibrium is not stable, or is not of the printed model."""
+    noise = SimpleNamespace(std_bytes=lambda: 10.0)
+    asked: list[Any] = []
+    monkeypatch.setattr(stability, "queue_noise", lambda *given: asked.append(given) or noise)
+    point = stability.Stability(2.0, True, True, stable=True, phase_margin=margin)
+    found: Any = SimpleNamespace(equilibrium=SimpleNamespace(links=[{"queue_bytes": queue}, {"queue_bytes": 1.0}]))
+    given: Any = ("scenario", found, "at")
+    with_noise = stability._with_noise(point, *given)
+    assert (with_noise.queue_std_bytes, with_noise.queue_std_state) == (10.0, state)
+    assert asked == [given]
+    for change, why in (
+        ({"stable": False}, "not stable"),
+        ({"stable": None}, "not stable"),
+        ({"on_ramp": False}, "not on"),
+    ):
+        none = stability._with_noise(dataclasses.replace(point, **change), *given)
+        assert none.queue_std_bytes is None
+        assert why in none.queue_std_state
+    assert len(asked) == 1
+
+
+def critical(*systems: Any, monkeypatch: pytest.MonkeyPatch, delays: dict[str, float]) -> Any:
+    made = [SimpleNamespace(tau=np.array(tau), name=name) for name, tau in systems]
+    monkeypatch.setattr(
+        stability,
+        "critical_delay",
+        lambda system, at: SimpleNamespace(delay=delays[system.name], frequency=(system.name, at)),
+    )
+    fairness = [SimpleNamespace(system=each) for each in made[1:]]
+    return stability._critical(cast(Any, SimpleNamespace(system=made[0], fairness=fairness)))
+
+
+def test_the_least_critical_delay_of_all_modes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the one delay that is not 0; none where a mode has several, or none has any."""
+    delays = {"all": 3.0, "one": 2.0, "none": -1.0}
+    given: Any = {"monkeypatch": monkeypatch, "delays": delays}
+    assert critical(("all", [0.0, 1.0]), **given) == (3.0, ("all", 1))
+    assert critical(("all", [1.0]), ("one", [1.0]), **given) == (2.0, ("one", 0))
+    assert critical(("all", [1.0]), ("none", [0.0]), ("none", []), **given) == (3.0, ("all", 0))
+    assert critical(("none", [0.0]), **given) == (None, None)
+    assert critical(("all", [1.0]), ("one", [1.0, 2.0]), **given) == (None, None)
+    delays["all"] = np.inf
+    assert critical(("all", [1.0]), **given) == (None, ("all", 0))

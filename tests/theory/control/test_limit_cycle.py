@@ -44,8 +44,12 @@ def test_what_is_to_come_of_a_geometric_series(ratio: float) -> None:
 
 
 def test_what_grows_or_alternates() -> None:
-    columns = np.array([[1.0, 1.0, 1.0], [2.0, 1.5, 1.0], [3.0, 1.2, 1.0 + 1e-7]])
-    assert to_come(columns).tolist() == [math.inf, pytest.approx(0.3), 0.0]
+    """A change counts as none by a share of the point's own largest oscillation."""
+    columns = np.array([[1.0, 1.0, 1.0, 9e3], [2.0, 1.5, 1.0, 9e3 + 2], [3.0, 1.2, 1.0 + 1e-7, 9e3 + 2.05]])
+    assert to_come(columns).tolist() == [math.inf, pytest.approx(0.3), 0.0, 0.0]
+    for change, left in ((0.9e-5, 0.0), (1.1e-5, math.inf)):
+        assert to_come(np.array([[4.0, 7.0], [4.0, 7.0], [4.0 * (1 + change), 7.0]])).tolist() == [left, 0.0]
+    assert to_come(np.array([[5.0], [5.0], [4.0]])).tolist() == [math.inf]  # what stood still and then moves
 
 
 @pytest.mark.parametrize(
@@ -55,6 +59,13 @@ def test_what_grows_or_alternates() -> None:
         ([7.0, 7.5, 7.0], "irregular", False),
         ([7.0, 7.5, 8.0], "growing", False),
         ([7.0, 6.5, 6.0], "decaying", False),
+        ([7.0, 6.5, 6.5], "irregular", False),
+        ([6.5, 6.5, 7.0], "irregular", False),
+        ([7.0, 7.0, 7.0 * (1 + 0.9e-2)], "irregular", False),  # agrees, but what is to come does not
+        ([0.9e-3, 0.9e-3, 0.9e-3 * (1 + 0.9e-2)], "equilibrium", True),
+        ([0.9e-3, 0.9e-3, 0.9e-3 * (1 + 1.1e-2)], "irregular", False),
+        ([1e-3, 1e-3, 1e-3], "equilibrium", True),
+        ([9.0, 7.0, 7.0, 7.0], "cycle", True),  # the last three alone count
         ([7.0, 7 * 0.9995, 7 * 0.9995**2], "decaying", False),  # each within 1 % of the last, and on its way to 0
         ([1e-4, 1e-4, 1e-4], "equilibrium", True),
         ([1e-5, 2e-5, 4e-5], "growing", False),

@@ -58,6 +58,17 @@ def test_one_state_with_a_delay(angle: float) -> None:
     assert found**2 == pytest.approx(expected, rel=1e-3)
 
 
+def test_a_state_that_nothing_moves_has_no_part_in_it() -> None:
+    """Its root is 0, which is no frequency to begin at; x' = -b x + n of two sources beside it, one of two flows."""
+    b = 40.0
+    system = DelaySystem(np.diag([0.0, -b]), np.zeros((0, 2, 2)), np.zeros(0))
+    sources = (Source((1,), (0,), 1.0, white(3.0)), Source((0, 1), (0, 0), 2.0, white(5.0)))
+    noise = QueueNoise(system, 1, sources)
+    w = np.array([[1.0, 30.0], [50.0, 900.0]])
+    np.testing.assert_allclose(noise.spectrum(w), (3.0 + 5.0 / 2) / (w**2 + b**2), rtol=1e-12)
+    assert noise.std_bytes() ** 2 == pytest.approx((3.0 + 5.0 / 2) / (2 * b), rel=1e-3)
+
+
 def test_on_the_boundary_there_is_no_variance() -> None:
     """A root as near to the axis as roots are exact: its width is rounding, and halving it took a minute to give up."""
     b = 40.0

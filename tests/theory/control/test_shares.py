@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 import fluidcc as fc
 from fluidcc.contract.bind import binder
@@ -19,10 +20,11 @@ from fluidcc.contract.registry import equilibrium_of
 from fluidcc.engines.fluid.network import network_of
 from fluidcc.scenario.model import RED, Flow, Link, Scenario, resolve
 from fluidcc.schemes.dcqcn import equilibrium as side
+from fluidcc.theory.control import shares as module
 from fluidcc.theory.control.equilibrium import Equilibrium, equilibria
 from fluidcc.theory.control.fixed_point import SAME, same, state_of
 from fluidcc.theory.control.local import movement
-from fluidcc.theory.control.shares import Sender, _brackets, _suspects, sizes
+from fluidcc.theory.control.shares import Sender, _brackets, _suspects, pairs, sizes, triples
 from fluidcc.theory.control.states import NoEquilibriumError
 from tests.oracles import dcqcn_reference as reference
 
@@ -395,3 +397,194 @@ def test_equilibria_are_one_where_less_than_a_rounding_apart() -> None:
         return SimpleNamespace(flows=[{"rate_bytes_per_s": 1e9}], links=[{"queue_bytes": queue}])
 
     assert [same(made(0.0), made(factor * SAME)) for factor in (0.5, 1.5)] == [True, False]
+
+
+# -- a marking in closed form ------------------------------------------------------------------------------------
+
+# P = 0.5 - 0.3 T_3((R - 10) / 8) with Chebyshev's polynomial: down to R = 6, up to 14, down again.
+
+
+def wave(rate: Any) -> Any:
+    x = (np.asarray(rate, float) - 10) / 8
+    return 0.5 - 0.3 * (4 * x**3 - 3 * x)
+
+
+def waving(
+    least: float = 2.0, line_rate: float = 18.0, single: bool = True, scale: float = 1.0, ripple: float = 0.0
+) -> Sender:
+    side: Any = SimpleNamespace(
+        marking_at=lambda parameters, rate, line_rate, packet: scale * wave(rate) * (1 + ripple * np.sin(1e6 * rate)),
+        least_rate=lambda parameters, line_rate: least,
+        single_marking=lambda parameters: single,
+    )
+    return Sender(side, None, line_rate, 1.0)
+
+
+def three_rates(angle: Any, least: float) -> np.ndarray:
+    """Rates that are marked by 0.5 - 0.3 cos(angle), from the slowest on; the slowest no less than the least."""
+    x = np.cos((np.asarray(angle)[..., None] + 2 * np.pi * np.array([1, 2, 0])) / 3)
+    return np.maximum(10 + 8 * x, [least, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("least", [2.0, 3.0])
+@pytest.mark.parametrize(("flows", "capacity"), [(3, 26.5), (4, 43.0), (6, 60.9), (7, 72.7), (7, 95.0)])
+def test_three_groups_of_a_wave_are_those_of_its_angles(least: float, flows: int, capacity: float) -> None:
+    """Each number of members, and each angle at which they fill the link: catches a group, a piece or an end missed."""
+    angles = np.linspace(0, np.pi, 4001)
+    expected = []
+    for n, m in itertools.product(range(1, flows), repeat=2):
+        if n + m < flows:
+            groups = np.array([n, m, flows - n - m])
+            over = three_rates(angles, least) @ groups > capacity
+            for k in np.flatnonzero(np.diff(over)):
+                angle = brentq(lambda at, groups=groups: three_rates(at, least) @ groups - capacity, *angles[k : k + 2])
+                expected.append((groups.tolist(), three_rates(angle, least)))
+    found = triples(waving(least), flows, capacity)
+    assert [[n for n, _ in one] for one in found] == [groups for groups, _ in expected]
+    for one, (_, rates) in zip(found, expected, strict=True):
+        assert [rate for _, rate in one] == pytest.approx(rates, rel=1e-9)
+
+
+def test_a_search_that_fails_starts_closer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two of 65 markings in the interval that holds the root: catches an interval or a side mixed up."""
+    sender, flows, capacity = waving(), 7, 72.7
+    plain, solved, starts = triples(sender, flows, capacity), module._solved, []
+
+    def first_fails(*given: Any) -> Any:
+        starts.append(given)
+        return None if len(starts) % 2 else solved(*given)
+
+    monkeypatch.setattr(module, "_solved", first_fails)
+    found = triples(sender, flows, capacity)
+    assert len(found) == len(plain) == 5
+    np.testing.assert_allclose(found, plain, rtol=1e-9)
+    markings = 0.5 - 0.3 * np.cos(np.linspace(0, np.pi, 150))
+    for (_, groups, coarse, _), (_, again, close, _) in zip(starts[::2], starts[1::2], strict=True):
+        assert again.tolist() == groups.tolist()
+        at = markings
+        for start in (coarse, close):
+            rates = three_rates(np.arccos(np.clip((0.5 - at) / 0.3, -1, 1)), 2.0)
+            k = int(np.flatnonzero(np.diff(rates @ groups > capacity))[0])
+            assert start == pytest.approx(rates[k : k + 2].mean(axis=0), rel=1e-5)
+            at = np.linspace(at[k], at[k + 1], 65)
+    monkeypatch.setattr(module, "_solved", lambda *_: None)
+    assert triples(sender, flows, capacity) == []
+
+
+def test_only_the_first_triples_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And none where P has two pieces, of two flows, or where rates beyond the turns are more than the link."""
+    whole = triples(waving(), 7, 72.7)
+    monkeypatch.setattr(module, "MOST_TRIPLES", 2)
+    assert triples(waving(), 7, 72.7) == whole[:2]
+    monkeypatch.undo()
+    monkeypatch.setattr(module, "_solved", lambda *_: pytest.fail("searched"))
+    assert triples(waving(7.0), 5, 61.0) == []
+    assert triples(waving(), 2, 20.0) == []
+    assert triples(waving(), 5, 25.9) == []  # 6 + 14 + 3 times the least
+
+
+@pytest.mark.parametrize("least", [2.0, 3.0])
+@pytest.mark.parametrize(("flows", "capacity"), [(2, 17.0), (2, 23.0), (3, 26.5), (3, 45.0), (5, 46.5), (5, 61.0)])
+def test_two_groups_of_a_wave_have_one_marking(least: float, flows: int, capacity: float) -> None:
+    """On a fine grid of the slower rate: its own marking is the faster one's, or more at the least rate."""
+    expected = []
+    for n in range(1, flows):
+        low = max(least, (capacity - (flows - n) * 18.0) / n)
+
+        def gap(R: Any, n: int = n) -> Any:
+            other = (capacity - n * R) / (flows - n)
+            return np.where(other < 18.0, wave(R) - wave(other), wave(R)) / (other - R)
+
+        R = np.linspace(low, capacity / flows, 20_001)[:-10]
+        if low == least and gap(low) < 0:
+            expected.append((n, least))
+        expected += [(n, brentq(gap, R[k], R[k + 1])) for k in np.flatnonzero(np.diff(gap(R) > 0))]
+    found = sorted(pairs(waving(least), flows, capacity))
+    assert [n for n, _, _ in found] == [n for n, _ in sorted(expected)]
+    assert [slow for _, slow, _ in found] == pytest.approx([slow for _, slow in sorted(expected)], rel=1e-6)
+    for n, slow, fast in found:
+        assert n * slow + (flows - n) * fast == pytest.approx(capacity, rel=1e-12)
+
+
+def test_pieces_of_a_wave_end_at_its_turns() -> None:
+    """Rates at a marking by halving, and a table that is finer there; at the line rate nothing is marked."""
+    sender = waving()
+    assert np.array(sender.pieces) == pytest.approx(np.array([[2, 6], [6, 14], [14, 18]]), rel=1e-5)
+    angles = np.linspace(0.1, 3.0, 7)
+    assert sender.rates_at(0.5 - 0.3 * np.cos(angles)) == pytest.approx(three_rates(angles, 2.0), rel=1e-9)
+    beyond = sender.rates_at(np.array([0.1, 0.9]))
+    assert beyond == pytest.approx(np.array([[6, 6, 18], [2, 14, 14]]), rel=1e-5)
+    R, P = sender.table
+    assert (np.diff(R) >= 0).all()
+    assert pytest.approx(wave(R[:-1]), rel=1e-6) == P[:-1]
+    assert (R[0], R[-1], P[-1]) == (2.0, 18.0, 0.0)
+    for turn in (6.0, 14.0):
+        near = R[np.abs(R / turn - 1) < 1e-4]
+        assert (near < turn * (1 - 1e-5 / 2)).sum() > 10
+        assert (near > turn * (1 + 1e-5 / 2)).sum() > 10
+    assert sender.marking([2.0, 18.0 * (1 - 1e-10), 18.0, 19.0]) == pytest.approx([0.8, 0.2, 0.0, 0.0], rel=1e-6)
+
+
+def test_a_curve_is_fine_near_the_line_rate() -> None:
+    """240 rates a decade and 480 close to the line; a flow that can but send at line rate has one."""
+    R, P = waving(0.18).curve
+    assert (R[0], R[-1], len(P)) == (pytest.approx(0.18), 18.0, len(R))
+    assert (np.diff(R) > 0).all()
+    assert len(R) == pytest.approx(2 * 240 + 480, abs=3)
+    assert (R > 18.0 * 0.5).sum() == pytest.approx(480 + 240 * np.log10(2), abs=3)
+    assert 18.0 - R[-2] == pytest.approx(18.0 * 1e-9, rel=1e-3)
+    close = waving(17.0).curve[0]
+    assert (close[0], (close < 18.0 - 1.0).sum()) == (17.0, 0)
+    for least in (18.0, 20.0):
+        assert [each.tolist() for each in waving(least).curve] == [[18.0], [0.0]]
+
+
+def test_a_marking_that_falls_holds_one_rate() -> None:
+    """Up to the first turn of the wave it falls, beyond it does not; a scheme may have several markings for a rate."""
+    assert waving(line_rate=6.0).falls is True
+    assert waving(line_rate=6.5).falls is False
+    assert waving(line_rate=6.0, single=False).falls is False
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0])
+def test_a_marking_rises_by_more_than_rounding(scale: float) -> None:
+    """By more than a part in 10^9 of itself, however small it is."""
+    assert len(waving(scale=scale).pieces) == 3
+    for ripple, none in ((1e-12, True), (1e-4, False)):
+        assert waving(line_rate=5.9, scale=scale, ripple=ripple).falls is none
+        assert (len(waving(scale=scale, ripple=ripple).pieces) == 3) is none
+
+
+def test_rates_of_three_groups_are_looked_for_in_their_pieces() -> None:
+    """By Newton's method: not from a start that leads elsewhere, nor where a rate is no number or nothing changes."""
+    sender, groups = waving(), np.array([1.0, 2.0, 1.0])
+    angle = 1.0
+    exact = three_rates(angle, 2.0)
+    capacity = float(groups @ exact)
+    for factor in (0.99, 1.0, 1.01):
+        found = module._solved(sender, groups, factor * exact, capacity)
+        assert found is not None
+        assert found == pytest.approx(exact, rel=1e-9)
+    assert module._solved(sender, groups, exact[::-1].copy(), float(groups @ exact[::-1])) is None
+    assert module._solved(sender, groups, np.array([6.0, 14.0, 16.0]), capacity) is None
+    assert module._solved(sender, groups, exact, 3 * capacity) is None
+
+
+def test_places_at_turns_of_either_rate_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And close below the equal share, and the least rate: gaps over the distance of the rates, by the table."""
+    seen: list[np.ndarray] = []
+    monkeypatch.setattr(module, "_suspects", lambda rough, close: seen.append(rough) or np.zeros(0, int))
+    sender, flows, capacity = waving(), 5, 46.5
+    pairs(sender, flows, capacity)
+    R, P = sender.table
+    (_, first), (_, second), _ = sender.pieces
+    for n, rough in enumerate(seen, 1):
+        rest = flows - n
+        least, most = max(2.0, (capacity - rest * 18.0) / n), capacity / flows
+        places = [first, second, *((capacity - rest * turn) / n for turn in (first, second)), 0.99999 * most, least]
+        inside = [place for place in places if least <= place < most]
+        assert len(inside) >= 3
+        for slow in inside:
+            fast = (capacity - n * slow) / rest
+            gap = (np.interp(slow, R, P) - np.interp(fast, R, P)) / (fast - slow)
+            assert np.abs(rough - gap).min() < 1e-12

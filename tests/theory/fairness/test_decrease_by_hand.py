@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.errors import InputError
 from fluidcc.theory.fairness import queue
 from fluidcc.theory.fairness.closed import integrated, solved
-from fluidcc.units import Rate
+from fluidcc.theory.fairness.rates import with_metrics
+from fluidcc.theory.fairness.settings import grid_of, one, rates_of, settings_of, share
+from fluidcc.units import COUNT, RATE, TIME, Rate
 
 TARGET, INCREASE, SAMPLING, STEPS = 1.2, 0.06, 0.7, 10
 
@@ -119,3 +122,58 @@ def test_a_run_is_given_in_units_of_the_link(monkeypatch: pytest.MonkeyPatch, fi
     assert made.attrs["discretisation_error.rate_rel"] == pytest.approx(0.25 / 2)
     assert made.attrs["discretisation_error.queue_rel"] == pytest.approx(0.5 / 7.5)
     assert (made.attrs["target_s"], made.attrs["step_s"], made.attrs["increase"]) == (3.0, 0.25, 20.0)
+
+
+def test_what_a_run_in_a_queue_came_to() -> None:
+    """The last ratio and Jain's index, the largest queue, and what was served of what the link could have."""
+    names = ("rule", "time", "flow")
+    rates = np.array([[[9.0, 1.0], [4.0, 2.0]], [[9.0, 1.0], [3.0, 3.0]]])
+    sent = np.array([[[0.0, 0.0], [30.0, 20.0]], [[0.0, 0.0], [40.0, 5.0]]])
+    waiting = np.array([[7.0, 2.0], [7.0, 11.0]])
+    data = with_metrics(rates, np.array([0.0, 5.0]))
+    data["sent"], data["queue"] = (names, sent), (names[:2], waiting)
+    data.attrs = {"capacity": 20.0, "discretisation_error.rate_rel": 0.25, "discretisation_error.queue_rel": 0.5}
+    found = queue.SharedDecrease(data).summary()
+    assert found == {
+        "ratio_per_rtt": 2.0,
+        "jain_per_rtt": pytest.approx(36 / (2 * 20)),
+        "largest_queue_per_rtt_bytes": 7.0,
+        "utilisation_per_rtt": pytest.approx((50 + 7 - 2) / 100),
+        "ratio_sampling": 1.0,
+        "jain_sampling": pytest.approx(1.0),
+        "largest_queue_sampling_bytes": 11.0,
+        "utilisation_sampling": pytest.approx((45 + 7 - 11) / 100),
+        "discretisation_error_rate_rel": 0.25,
+        "discretisation_error_queue_rel": 0.5,
+    }
+    assert data.lead.values.tolist() == [0.0, 2.0]
+
+
+def test_quantities_of_any_shape() -> None:
+    """Text and lists of text are read, arrays are in SI, and what is no number passes; ragged lists are refused."""
+    assert grid_of("times", "3us", TIME) == pytest.approx(3e-6)
+    assert grid_of("times", ["1us", "2ms"], TIME) == pytest.approx([1e-6, 2e-3])
+    assert grid_of("times", [["1us", 2.0]], TIME).tolist() == [[pytest.approx(1e-6), 2.0]]
+    for given in (np.array([1, 2]), np.array([1.0, 2.0]), np.array([1, 2], np.uint8)):
+        assert grid_of("fast", given, RATE).tolist() == [1.0, 2.0]
+    assert np.isnan(grid_of("times", [float("nan"), np.float64("nan")], TIME)).all()
+    for bad in ([["1us"], ["1us", "2us"]], "soon", ["soon"], None):
+        with pytest.raises(InputError, match="times"):
+            grid_of("times", bad, TIME)
+
+
+def test_settings_at_their_bounds() -> None:
+    """Positive and finite; a share is strictly between 0 and 1, and two rates are the fewest."""
+    assert one("increase", 0.0, COUNT, zero=True) == 0.0
+    for value, zero in ((0.0, False), (-1.0, True), (np.inf, False), (np.nan, False), (np.array([1.0]), False)):
+        with pytest.raises(InputError, match="increase: "):
+            one("increase", value, COUNT, zero=zero)
+    assert share("beta", 0.5) == 0.5
+    for value in (0.0, 1.0, -0.5, 1.5):
+        with pytest.raises(InputError, match=r"beta: .* is no share"):
+            share("beta", value)
+    assert rates_of(["1Gbps", "2Gbps"]).tolist() == [125e6, 250e6]
+    for rates in (["1Gbps"], "1Gbps", 3.0, []):
+        with pytest.raises(InputError, match="rates"):
+            rates_of(rates)  # type: ignore[arg-type]
+    assert settings_of(4, "50B", "2s", 0.25).sample == 200.0

@@ -95,6 +95,8 @@ def test_means_over_an_interval() -> None:
     assert index(turns, interval="2us", starts=[0, 0.5 * US])[3:] == pytest.approx([1] * 3)
     # From 2 us the first counts, from 3.5 us the second.
     assert index(turns, interval="2us", starts=[0, 1.5 * US])[2:] == pytest.approx([1, 1, 1, 1])
+    assert index(turns, interval="1us")[1:] == index(turns)[1:]  # of one sample
+    assert index(turns, interval="0.6us")[1:] == index(turns)[1:]
     three = index([[0, 3], [3, 3], [6, 0], [3, 3], [0, 3], [0, 3]], interval="3us")
     assert three[3:] == pytest.approx([36 / 40, 25 / 26, 16 / 20], rel=1e-14)  # means 4 2, 3 2, 1 3
 
@@ -210,3 +212,6 @@ def test_flows_of_a_trace_are_found_though_two_have_one_name() -> None:
 
     assert shown("a", "a", "b") == [0, 1, 2]
     assert shown("b", "a") == [2, 0]
+    nameless = [dataclasses.replace(flow, name="") for flow in named[:2]] + named[2:]
+    text = scenario_file.to_toml(dataclasses.replace(network, flows=tuple(nameless)))
+    assert shown("flow 1", "b", "flow 0") == [1, 2, 0]

@@ -114,3 +114,57 @@ def test_a_small_backlog_counts_as_none_up_to_the_threshold():
 def test_bad_input_is_refused(call, message):
     with pytest.raises(fc.InputError, match=message):
         call()
+
+
+def served_by(offered, weights, line):
+    """Fill a level up to the line, class by class in the order in which they are served whole."""
+    left, room, found = set(range(len(offered))), line, [0.0] * len(offered)
+    while left:
+        level = room / sum(weights[c] for c in left)
+        whole = {c for c in left if offered[c] <= weights[c] * level}
+        for c in whole or left:
+            found[c] = offered[c] if whole else weights[c] * level
+        room -= sum(offered[c] for c in whole)
+        left = left - whole if whole else set()
+    return found
+
+
+@pytest.mark.parametrize(
+    "rates", [[0.2, 0.3, 0.3, 0.6], [3.0, 1.0, 2.0, 0.9], [9.0, 0.1, 0.1, 0.1], [0.4, 4.0, 0.5, 0.5]]
+)
+def test_classes_of_all_rules_step_by_step(rates):
+    """A replay class by class, of a line of 2: each has its own rule, guarantee and queue; catches one mixed up."""
+    rules, weights, B, eta, a, small = ["slides", "spare", "class", "fixed"], [0.4, 0.3, 0.2, 0.1], 2.0, 0.9, 0.03, 0.05
+    run = share_link(weights, rates, line=B, rules=rules, eta=eta, increase=a, threshold=small, steps=9)
+    R, Q = list(rates), [0.0] * 4
+    for n in range(9):
+        sent = [max(r - q, 0.0) for r, q in zip(R, Q, strict=True)]
+        offered = [q + s for q, s in zip(Q, sent, strict=True)]
+        served = served_by(offered, weights, B)
+        Q = [o - s for o, s in zip(offered, served, strict=True)]
+        idle = max(B - sum(served), 0.0)
+        for c, (rule, w) in enumerate(zip(rules, weights, strict=True)):
+            s, q = served[c], Q[c]
+            if rule == "fixed":
+                assert np.isnan(run.utilization[n, c])
+                continue
+            slides = (s + q) / (w * B) if s <= w * B else q / s + 1 if q > small else 2 * s / (s + B)
+            U = {"slides": slides, "spare": (s + q) / max(w * B, s + idle), "class": (s + q) / B}[rule]
+            assert run.utilization[n, c] == pytest.approx(U, rel=1e-9)
+            R[c] = R[c] * eta / U + a
+        assert run.sent[n] == pytest.approx(sent, rel=1e-9, abs=1e-12)
+        assert run.served[n] == pytest.approx(served, rel=1e-9)
+        assert run.backlog[n + 1] == pytest.approx(Q, rel=1e-9, abs=1e-12)
+        assert run.rates[n + 1] == pytest.approx(R, rel=1e-9)
+    assert run.rates[0].tolist() == rates
+    assert run.backlog[0].tolist() == [0.0] * 4
+
+
+def test_weights_sum_to_one_to_rounding():
+    """Of each link; a threshold, and an increase, of 0 are allowed."""
+    share_link([0.5, 0.5 + 0.9e-9], [1, 1], steps=1)
+    for weights in ([0.5, 0.5 + 1.1e-9], [0.5, 0.5 - 1.1e-9], [[0.5, 0.5], [0.5, 0.6]]):
+        with pytest.raises(fc.InputError, match="sum to"):
+            share_link(weights, [1, 1], steps=1)
+    with pytest.raises(fc.InputError, match="threshold"):
+        share_link([0.5, 0.5], [1, 1], threshold=-1.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -90,3 +92,48 @@ def test_u_of_each_rule_by_hand(sent: float, backlog: float, rules: tuple[float,
     link = {"guaranteed": 1.0, "line": 4.0, "unused": unused, "threshold": 0.1}
     found = [float(multiq.of_class(sent, backlog, rule, **link)) for rule in ("class", "spare", "slides")]
     assert found == pytest.approx(list(rules))
+
+
+def test_a_step_in_plain_numbers() -> None:
+    """R eta / U + a at a line of 4, in each branch and by each rule: catches a term, a bound or the line left out."""
+    for rate in (0.5, 1.0, 1.5, 2.0, 3.0, 3.5):
+        sent, backlog = min(rate, 2.5), max(rate - 2.5, 0.0)
+        slides = rate if rate <= 1.0 else backlog / sent + 1 if backlog else sent / ((sent + 4) / 2)
+        loads = {"slides": slides, "spare": (sent + backlog) / max(1.0, 2.5), "class": rate / 4}
+        for rule, U in loads.items():
+            link: dict[str, Any] = {"share": 0.25, "line": 4.0, "served": 2.5, "rule": rule}
+            assert float(multiq.utilisation(rate, **link)) == pytest.approx(U, rel=1e-14)
+            found = float(multiq.step(rate, eta=0.9, increase=0.125, **link))
+            assert found == pytest.approx(rate * 0.9 / U + 0.125, rel=1e-14)
+    assert float(multiq.step(0.5, share=0.5)) == pytest.approx(0.5 * 0.95, rel=1e-14)
+    assert float(multiq.utilisation(2.0, share=0.25, line=4.0)) == pytest.approx(2 / 3)  # served by all of the line
+
+
+def test_orbits_in_exact_numbers() -> None:
+    """A rate that repeats to the bit is found where nothing is tolerated; cycles follow the step, from the last on."""
+    assert multiq.orbit(3.0, share=0.5, eta=0.5, tolerance=0.0) == multiq.Orbit((0.25,))
+    for served in (0.7, 0.875):  # periods of 2 and more, as above
+        link: dict[str, Any] = {"share": 0.2, "served": served}
+        rate, rates = 0.9, []
+        for _ in range(100):
+            rates.append(rate)
+            rate = float(multiq.step(rate, **link))
+        cycle = multiq.orbit(0.9, steps=80, **link).rates
+        assert cycle == tuple(rates[80 : 80 + len(cycle)])
+        assert cycle[0] == pytest.approx(rates[80 + len(cycle)], rel=1e-9)
+        assert all(each != pytest.approx(cycle[0], rel=1e-9) for each in cycle[1:])
+        assert multiq.orbit(0.9, steps=80, longest=len(cycle), **link).rates == cycle
+        with pytest.raises(fc.InputError, match="no cycle"):
+            multiq.orbit(0.9, steps=80, longest=len(cycle) - 1, **link)
+        early = multiq.orbit(0.9, steps=0, tolerance=1.0, **link).rates
+        assert early == (0.9,)
+
+
+def test_links_at_their_bounds_are_allowed() -> None:
+    assert float(multiq.utilisation(1.0, share=1.0, served=1.0)) == 1.0
+    for name, bad in (("line", 0.0), ("line", -1.0), ("served", 0.0), ("share", -0.5)):
+        link: dict[str, Any] = {"share": 0.5, name: bad}
+        with pytest.raises(fc.InputError, match=name):
+            multiq.utilisation(1.0, **link)
+    with pytest.raises(fc.InputError, match="start"):
+        multiq.orbit(float("inf"), share=0.5)

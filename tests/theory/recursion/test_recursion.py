@@ -243,6 +243,7 @@ def test_modes_of_one_link():
     N, a, Ut = 5, 0.02, 0.95
     modes = single_link_modes(N, increase=a, target=Ut)
     np.testing.assert_allclose(modes, [0, *[Ut / (Ut + N * a)] * (N - 1)], atol=1e-14)
+    np.testing.assert_allclose(single_link_modes(N, increase=40 * a, target=Ut, capacity=40.0), modes, atol=1e-14)
 
 
 @pytest.mark.parametrize(("eigenvalue", "settles"), [(0.69, True), (0.72, False)])

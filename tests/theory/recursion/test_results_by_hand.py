@@ -12,8 +12,10 @@ from fluidcc.errors import InputError
 from fluidcc.theory.fairness import rates as rates_module
 from fluidcc.theory.fairness.rates import _times, decrease_rates, lead_of
 from fluidcc.theory.recursion import networks
+from fluidcc.theory.recursion.optimal import equilibrium, is_pareto, max_min
 from fluidcc.theory.recursion.pareto import step
 from fluidcc.theory.recursion.result import Pareto, Repaired, on_path
+from fluidcc.theory.recursion.windows import window_limit
 
 TWO = np.array([[1.0, 1.0, 0.0], [1.0, 0.0, 1.0]])
 
@@ -214,3 +216,131 @@ def test_default_times_end_a_fifth_after_the_change_of_sign() -> None:
         assert run.dataset.sizes["time"] == 2001
     with pytest.raises(InputError, match="as fair as can be"):
         decrease_rates(["1Gbps", "1Gbps"])
+
+
+# -- a burst behind a limit on the bytes in flight ----------------------------------------------------------------
+
+
+def burst(sources: int, background: float, target: float, limited: bool, departure: bool, parts: int) -> Any:
+    """A.4 by pieces of what one source sends: each knows the queue behind it, and when it is acknowledged.
+
+    Returns the queue and the window at each step, what is sent in it, and the last piece of the first round trip.
+    """
+    h, level, window, total = 1 / parts, 0.0, 1.0, 0.0
+    pieces: list[dict[str, float]] = []
+    queues, windows, sent = [0.0], [1.0], [0.0]
+    heard, seen = 0, 1.0
+    while heard < parts:
+        now = len(pieces) * h
+        while heard < len(pieces) and pieces[heard]["left"] + 1 <= now + h / 2:
+            piece = pieces[heard]
+            if piece["bytes"] > 0:
+                at = piece["left"] if departure else (heard + 1) * h
+                seen = queues[round(at / h)] + 1
+                window = min(1.0, target / seen)
+            heard += 1
+        acked = sum(piece["bytes"] for piece in pieces[:heard])
+        room = window - (total - acked) if limited else window * h
+        amount = min(h, max(room, 0.0))
+        total += amount
+        level = max(0.0, level + sources * amount + background * h - h)
+        pieces.append({"bytes": amount, "left": now + h + level})
+        queues.append(level)
+        windows.append(window)
+        sent.append(total)
+    return queues, windows, sent, pieces[parts - 1]["left"], seen
+
+
+@pytest.mark.parametrize(("sources", "background", "target"), [(2, 0.5, 1.0), (3, 0.0, 0.95), (1, 0.25, 1.0)])
+@pytest.mark.parametrize("limited", [True, False])
+@pytest.mark.parametrize("stamp", ["arrival", "departure"])
+def test_a_burst_piece_by_piece(sources: int, background: float, target: float, limited: bool, stamp: str) -> None:
+    """Which queue a packet reports, when it is heard, and how much room its window has; in line rates and base RTTs."""
+    options: dict[str, Any] = {"background": background, "target": target, "limited": limited, "stamp": stamp}
+    found = window_limit(sources, **options, resolution=8)
+    queues, windows, sent, left, seen = burst(sources, background, target, limited, stamp == "departure", 8)
+    assert found.queue == pytest.approx(queues)
+    assert found.window == pytest.approx(windows)
+    assert found.sent == pytest.approx(sent)
+    assert found.time == pytest.approx(np.arange(len(sent)) / 8)
+    assert (found.peak_queue, found.last_rtt) == (pytest.approx(max(queues)), pytest.approx(left))
+    assert (found.last_utilization, found.last_window) == (pytest.approx(seen), pytest.approx(windows[-1]))
+    assert found.sent_after_burst == pytest.approx(sent[-1] - sent[8])
+    assert found.queue[:9] == pytest.approx((sources + background - 1) * np.arange(9) / 8)
+
+
+def test_a_burst_needs_a_queue() -> None:
+    """More than the link carries; the least resolution is two steps."""
+    with pytest.raises(InputError, match="no queue"):
+        window_limit(1, background=0.0)
+    assert window_limit(1, background=0.01, resolution=2).peak_queue == pytest.approx(0.01)
+    for options in ({"resolution": 1}, {"sources": 0}, {"background": -0.1}, {"target": 0.0}, {"stamp": "late"}):
+        with pytest.raises(InputError):
+            window_limit(**{"sources": 2} | options)  # type: ignore[arg-type]
+
+
+# -- networks by chance -------------------------------------------------------------------------------------------
+
+
+def test_networks_by_chance_use_links_with_the_density() -> None:
+    """Each path a link at least; capacities are whole numbers from 1 to 10, and one network has no leading axis."""
+    many = networks.random(5, 40, seed=2, count=50, density=0.3)
+    assert (many.A.shape, many.C.shape) == ((50, 5, 40), (50, 5))
+    assert many.A.mean() == pytest.approx(0.3 + 0.7**5 / 5, abs=0.01)
+    assert many.A.sum(axis=1).min() == 1
+    assert sorted(set(many.C.ravel().tolist())) == list(range(1, 11))
+    one = networks.random(5, 40, seed=2, density=0.3)
+    assert (one.A.shape, one.C.shape) == ((5, 40), (5,))
+    for density, links in ((0.0, 1), (1.0, 5)):
+        A = networks.random(5, 40, seed=3, density=density).A
+        assert set(A.sum(axis=0)) == {links}
+        assert A.any(axis=1).all()
+
+
+def test_pairs_by_chance_are_of_two_hosts() -> None:
+    """All pairs equally often."""
+    found = networks._random_pairs(np.random.default_rng(0), 3, 6000)
+    counts = {pair: found.count(pair) for pair in set(found)}
+    assert set(counts) == {(s, d) for s in range(3) for d in range(3) if s != d}
+    assert all(abs(count - 1000) < 150 for count in counts.values())
+    assert len(networks._random_pairs(np.random.default_rng(0), 2, 5)) == 5
+    with pytest.raises(InputError, match="two ends"):
+        networks._random_pairs(np.random.default_rng(0), 1, 5)
+    for bad in ((0, 0), (0, 3), (-1, 0), (0, 1, 2)):
+        with pytest.raises(InputError, match=r"pairs\[1\]"):
+            networks.star(3, [(0, 1), bad])  # type: ignore[list-item]
+
+
+def test_a_path_names_links_that_there_are() -> None:
+    network = networks.from_paths([[2, 0], np.array([1])], [1.0, 2.0, 3.0])  # type: ignore[list-item]
+    assert network.A.tolist() == [[1, 0], [0, 1], [1, 0]]
+    for paths, what in (([[0], [-1]], "no link -1"), ([[0], [3]], "no link 3"), ([[0.0]], "no link"), ([[1], []], "1")):
+        with pytest.raises(InputError, match=what):
+            networks.from_paths(paths, [1.0, 2.0, 3.0])  # type: ignore[arg-type]
+
+
+# -- optima -------------------------------------------------------------------------------------------------------
+
+
+def test_rates_that_waste_or_exceed_are_not_pareto_optimal() -> None:
+    """To a millionth of a share, of links of any size; nothing below 0."""
+    A, C = TWO, np.array([1e9, 4e3])
+    assert is_pareto(A, C, [1e3, 1e9 - 1e3, 3e3])
+    assert is_pareto(A, C, [1e3, 1e9 - 1e3, 3e3 - 1e-3])
+    assert not is_pareto(A, C, [1e3, 1e9 - 1e3, 3e3 - 1e-2])
+    assert not is_pareto(A, C, [1e3, 1e9 - 1e3 - 1e4, 3e3])
+    assert is_pareto(A, C, [1e3, 1e9 - 1e3, 3e3 + 1e-3])
+    assert not is_pareto(A, C, [1e3, 1e9 - 1e3, 3e3 + 1e-2])
+    assert not is_pareto(A, C, [-1.0, 1e9 + 1, 4e3 + 1])
+
+
+def test_where_additive_increase_settles_by_hand() -> None:
+    """Alone on a link R = Ut C + a; beside the settled rates of a narrow link R solves (F + R)(R - a) = Ut C R."""
+    assert equilibrium([[1.0, 1, 1]], [60.0], increase=2.0, target=0.9) == pytest.approx([0.9 * 60 / 3 + 2] * 3)
+    found = equilibrium(TWO, [10.0, 100.0], increase=2.0, target=0.9)
+    F = 0.9 * 10 / 2 + 2
+    assert found[:2] == pytest.approx([F, F])
+    assert (F + found[2]) * (found[2] - 2) == pytest.approx(0.9 * 100 * found[2])
+    assert found[2] > 2
+    assert max_min(TWO, [10.0, 100.0]) == pytest.approx([5, 5, 95])
+    assert equilibrium(TWO, [10.0, 100.0], increase=0.0, target=0.5) == pytest.approx([2.5, 2.5, 47.5])

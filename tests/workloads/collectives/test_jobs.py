@@ -61,6 +61,58 @@ def test_a_part_of_one_byte_is_enough(kind: str, options: dict[str, Any], parts:
         Job(kind, parts - 0.5, ranks=4, **options)
 
 
+@pytest.mark.parametrize(
+    ("name", "least", "most", "less", "more"),
+    [
+        ("bytes", 4, 1e15, 0.5, 1.001e15),
+        ("steps", 1, 100_000, 0, 100_001),
+        ("compute", "0s", "1000s", "-1ns", "1000.1s"),
+        ("start", "0s", "1000s", "-1ns", "1000.1s"),
+        ("chunks", 1, 4096, 0, 4097),
+        ("server", 2, 1024, 0, 1025),
+        ("server_rate", "1B/s", "1e15B/s", "0.9B/s", "1.001e15B/s"),
+        ("ranks", 2, 16384, 1, 16385),
+        ("ranks", (0, 1), (0, 1 << 30), (-1, 0), (0, (1 << 30) + 1)),
+    ],
+)
+def test_fields_have_bounds(name: str, least: Any, most: Any, less: Any, more: Any) -> None:
+    """Which are allowed themselves."""
+    others: dict[str, Any] = {"server": {"server_rate": "1GB/s"}, "server_rate": {"server": 2}}.get(name, {})
+    kind = "broadcast" if name == "chunks" else "all-to-all"
+    for value in (least, most):
+        job = Job(kind, **{"bytes": 1e9, **others, name: value})
+        assert getattr(job, name) == (float(value.rstrip("B/s")) if isinstance(value, str) else value)
+    for value in (less, more):
+        with pytest.raises(InputError, match=rf"^{name}: "):
+            Job(kind, **{"bytes": 1e9, **others, name: value})
+
+
+def test_skew_has_bounds() -> None:
+    assert [Job("all-to-all", 1e9, skew=skew).skew for skew in (0.0, 10.0)] == [0.0, 10.0]
+    for skew in (-0.1, 10.1):
+        with pytest.raises(InputError, match=r"^skew: "):
+            Job("all-to-all", 1e9, skew=skew)
+
+
+@pytest.mark.parametrize(
+    ("written", "line", "says"),
+    [
+        (b"\xff = 1\n", 1, "is no text"),
+        (b"fluidcc_jobs = 1\n\n# caf\xe9\n\n", 3, "is no text"),
+        (b"\xef\xbb\xbffluidcc_jobs = 1\n# caf\xe9\n", 2, "is no text"),
+        (b"fluidcc_jobs = 1\na = = 2\n\n", 2, "is not TOML"),
+        (b"fluidcc_jobs = 1\n\na = [\n", 4, "is not TOML"),  # to the end of it
+        (b"\n\njobs = 1\n", 1, "has no line fluidcc_jobs = 1"),
+        (b"fluidcc_jobs = true\n", 1, "has no line fluidcc_jobs = 1"),
+    ],
+)
+def test_a_file_that_is_none_is_refused_by_line(tmp_path: Path, written: bytes, line: int, says: str) -> None:
+    path = tmp_path / "jobs.toml"
+    path.write_bytes(written)
+    with pytest.raises(InputError, match=f"jobs.toml, line {line}: {says}"):
+        read_jobs(path)
+
+
 @pytest.fixture(scope="module")
 def crossing() -> CollectiveStudy:
     """Two jobs from rack to rack over the one link, which is as fast as a host's."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -9,9 +11,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from fluidcc.engines.packet.layout import PS
+from fluidcc.engines.packet.layout import PAUSE, PS, RESUME
 from fluidcc.errors import InputError
-from fluidcc.workloads.fabrics import alone, named_topology
+from fluidcc.workloads.fabrics import Cable, Topology, alone, named_topology
 from fluidcc.workloads.fabrics import run as runs
 from fluidcc.workloads.fabrics.run import FabricRun, begun
 from fluidcc.workloads.fabrics.slowdown import Slowdown
@@ -214,3 +216,43 @@ def test_seconds_and_numbers_of_a_run_are_of_what_they_say(monkeypatch: pytest.M
     assert numbers["queue_bytes"]["p50"] == 50.0
     assert (numbers["deadlock_s"], numbers["horizon_s"], numbers["window_s"][0]) == (5e-3, 1.0, 0.0)
     assert made.slowdown.dataset["goodput"].values.tolist() == [3.0, 4.0]
+
+
+def test_frames_name_the_interface_that_they_stop() -> None:
+    """Of two cables between two switches the ports are in the cables' order; what lies behind the last is left out."""
+    cables = [((0, 2), 1), ((1, 3), 1), ((2, 3), 4), ((2, 3), 4)]
+    topology = Topology((0, 1), (2, 3), tuple(Cable(ends, f"{rate}Gbps", "1us") for ends, rate in cables))
+    ends = [("2", "3"), ("3", "2"), ("2", "3"), ("3", "2"), ("2", "0"), ("3", "1")]
+    ports = [SimpleNamespace(source=source, target=target) for source, target in ends]
+    log = np.zeros(7, [("time", float), ("port", int), ("kind", int)])
+    log["time"], log["port"] = PS * np.arange(7), [0, 1, 2, 3, 4, 5, 0]
+    log["kind"] = [PAUSE, RESUME, PAUSE, PAUSE, RESUME, PAUSE, PAUSE]
+    sim: Any = SimpleNamespace(log=log, core=[SimpleNamespace(logged=6)])
+    found = runs._frames(topology, cast(Any, SimpleNamespace(topology=SimpleNamespace(ports=ports))), sim)
+    assert found.tolist() == [
+        [0, 3, 2, 1], [1, 2, 2, 0], [2, 3, 3, 1], [3, 2, 3, 1], [4, 0, 1, 0], [5, 1, 1, 1]
+    ]  # fmt: skip
+
+
+def test_flows_without_an_end_are_no_run() -> None:
+    with pytest.raises(InputError, match="none has an end"):
+        runs.run(TOPOLOGY, [(0, 2, 0.0, np.inf)], "none", {"scheme": "none"}, 3)
+
+
+def test_a_run_that_is_kept_is_read_as_it_was(tmp_path: Path) -> None:
+    """Slowdowns, numbers, queues and frames; what is none of these is refused."""
+    run = made("a", 7, [1.0, 2.5])
+    run = dataclasses.replace(run, queue=np.array([[1.0, 2.0], [0.25, 0.75]]), frames=np.array([[1.0, 2, 3, 1]]))
+    run.save(tmp_path / "run.nc")
+    found = runs.read_run(tmp_path / "run.nc")
+    assert (found.scheme, found.seed, found.numbers) == ("a", 7, {"drops": 7})
+    assert found.slowdown["slowdown"].values.tolist() == [1.0, 2.5]
+    assert set(found.slowdown.dataset) == {"size", "slowdown", "start"}
+    assert found.queue.tolist() == run.queue.tolist()
+    assert found.frames is not None
+    assert found.frames.tolist() == [[1, 2, 3, 1]]
+    made("a", 7, [1.0]).save(tmp_path / "bare.nc")
+    assert runs.read_run(tmp_path / "bare.nc").frames is None
+    run.slowdown.dataset.to_netcdf(tmp_path / "other.nc", engine="h5netcdf")
+    with pytest.raises(InputError, match="no run of a fabric"):
+        runs.read_run(tmp_path / "other.nc")

@@ -459,3 +459,89 @@ def test_the_fat_tree_from_the_simulators_own_files(tmp_path: Path, capsys: pyte
     lines = (out / "fct-hpcc-seed1.txt").read_text().splitlines()
     slowdowns = [int(words[6]) / int(words[7]) for words in map(str.split, lines)]  # as its fct_analysis.py reads it
     assert np.mean(slowdowns) == pytest.approx(runs[0]["slowdown"]["mean"], rel=1e-3)
+
+
+# -- lines and numbers by hand --------------------------------------------------------------------------------------
+
+
+def test_lines_without_words_count_and_are_left_out(tmp_path: Path) -> None:
+    lines = Lines(written(tmp_path, "# a\n1 2\n\n  \n #b\n3\n"), "numbers")
+    assert lines.at == 0  # of which none is read
+    assert (lines.next("the first"), lines.at) == (["1", "2"], 2)
+    assert ([*lines.rows()], lines.at) == ([["3"]], 6)
+    with pytest.raises(fc.InputError, match="ends before more; give numbers"):
+        lines.next("more")
+    assert str(lines.wrong("odd")).endswith("file.txt, line 6: odd")
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("2", None),
+        ("9", None),
+        ("1", "is less than 2; write at least that"),
+        ("10", "is more than 9; write at most that"),
+        ("inf", "is none; write a number"),
+        ("-inf", "is less than 2"),
+        ("nan", "is none; write a number"),
+        ("x", "is none; write a number"),
+    ],
+)
+def test_a_number_has_a_least_and_a_most(tmp_path: Path, word: str, said: str | None) -> None:
+    """Both are allowed; what is no number is said to be none, of whole ones too."""
+    lines = Lines(written(tmp_path, "1\n"), "numbers")
+    lines.next("one")
+    if said is None:
+        assert lines.number(word, float, 2, "size", 9) == float(word)
+        assert lines.number(word, int, 2, "size", 9) == int(word)
+        return
+    with pytest.raises(fc.InputError, match=rf"line 1: size '{word}' {said}"):
+        lines.number(word, float, 2, "size", 9)
+    with pytest.raises(fc.InputError, match=r"'2\.5' is none; write a whole number"):
+        lines.number("2.5", int, 2, "size", 9)
+
+
+def test_node_0_may_be_a_switch_and_a_rate_of_loss_1(tmp_path: Path) -> None:
+    found = fabrics.read_topology(written(tmp_path, "3 1 2\n0\n1 0 1Gbps 1us 1\n2 0 1Gbps 0us 0.25\n"))
+    assert (found.hosts, found.switches) == ((1, 2), (0,))
+    assert [(cable.ends, cable.loss) for cable in found.cables] == [((1, 0), 1.0), ((2, 0), 0.25)]
+    cables = "0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0\n"
+    most = f"{1 << 20} {(1 << 20) - 2} 2\n"
+    with pytest.raises(fc.InputError, match="names 1 switches, not 1048574"):
+        fabrics.read_topology(written(tmp_path, f"{most}2\n{cables}"))
+    with pytest.raises(fc.InputError, match=r"line 1: 1,048,577 nodes are more"):
+        fabrics.read_topology(written(tmp_path, f"{(1 << 20) + 1} 1 2\n2\n{cables}"))
+
+
+@pytest.mark.parametrize(
+    ("head", "named", "fits"),
+    [
+        ("4 2 1 3", "2 3", True),  # ToRs are among the switches
+        ("5 2 1 3", "2 3 4", True),  # or named behind them
+        ("5 2 2 3", "2 3 4", False),
+        ("4 3 0 3", "2 3", False),
+        ("4 2 3", "2 3", True),
+        ("4 1 3", "2 3", False),
+    ],
+)
+def test_switches_are_as_many_as_the_first_line_says(tmp_path: Path, head: str, named: str, fits: bool) -> None:
+    cables = "0 2 1Gbps 1us 0\n1 3 1Gbps 1us 0\n2 3 1Gbps 1us 0\n"
+    text = f"{head}\n{named}\n{cables}"
+    if fits:
+        assert fabrics.read_topology(written(tmp_path, text)).switches == tuple(map(int, named.split()))
+        if named == "2 3":  # of two lines
+            assert fabrics.read_topology(written(tmp_path, f"{head}\n2\n3\n{cables}")).switches == (2, 3)
+        return
+    with pytest.raises(fc.InputError, match="switches, not"):
+        fabrics.read_topology(written(tmp_path, text))
+
+
+def test_shares_of_sizes_may_stay_as_they_are(tmp_path: Path) -> None:
+    """Equal percents, and equal sizes, of lines that follow each other; steps are just below a size and at it."""
+    found = fabrics.read_sizes(written(tmp_path, "10 0\n20 50\n30 50\n40 60\n40 90\n50 100\n"))
+    just = math.nextafter(40.0, 0.0)
+    assert found == [(10, 0), (20, 0.5), (30, 0.5), (just, 0.6), (40, 0.9), (50, 1.0)]
+    assert fabrics.read_sizes(written(tmp_path, "0 0\n0 25\n8 100\n")) == [(0, 0), (5e-324, 0.25), (8, 1.0)]
+    for text in ("10 1\n20 100\n", "10 0\n", "10 0\n20 50\n"):
+        with pytest.raises(fc.InputError, match="goes not from 0"):
+            fabrics.read_sizes(written(tmp_path, text))

@@ -12,7 +12,7 @@ import pytest
 import fluidcc as fc
 from fluidcc.builders.workloads import SIZES, WEB_SEARCH
 from fluidcc.workloads import fabrics
-from fluidcc.workloads.fabrics import Incast, Topology, Traffic, named_topology
+from fluidcc.workloads.fabrics import Cable, Incast, Topology, Traffic, named_topology
 from fluidcc.workloads.fabrics.mix import parts_of, sizes_of
 
 SMALL = named_topology("leaf-spine:2x1x4")
@@ -294,3 +294,52 @@ def test_traffic_that_is_none(options: dict[str, Any], words: str) -> None:
 def test_what_a_fabric_cannot_send(options: dict[str, Any], words: str) -> None:
     with pytest.raises(fc.InputError, match=words):
         Traffic(**options).rows(SMALL)
+
+
+@pytest.mark.parametrize(
+    ("options", "endless", "says"),
+    [
+        ({"workload": "hadoop", "until": "1ms"}, False, "hadoop at 50 % load"),
+        ({"workload": "hadoop", "until": "1ms", "load": "30%"}, False, "hadoop at 30 % load"),
+        ({"workload": "hadoop", "until": "1ms", "pairs": 4}, True, "hadoop by 4 pairs"),
+        ({"rebuild": 3, "until": "1ms"}, True, "rebuild from 3"),
+        ({"workload": "permutation"}, False, "permutation of 1000 KB"),
+        ({"workload": "all-to-all", "size": "7KB"}, False, "all-to-all of 7 KB"),
+        ({"incast": "4:50KB:2%", "until": "1ms"}, False, "incast of 4 at 2 %"),
+        (
+            {"workload": "permutation", "rebuild": 3, "incast": "4:50KB:2%", "until": "1ms"},
+            True,
+            "permutation of 1000 KB, rebuild from 3, incast of 4 at 2 %",
+        ),
+        ({"flows": [(0, 1), (1, 0)]}, False, "2 flows of a list"),
+    ],
+)
+def test_traffic_in_a_few_words(options: dict[str, Any], endless: bool, says: str) -> None:
+    """Hosts that send in pairs, or rebuild, send without end."""
+    found = Traffic(**options)
+    assert (found.endless, found.says) == (endless, says)
+
+
+def test_all_kinds_of_traffic_go_by_start() -> None:
+    """Numbers of hosts are the topology's; loads are of their mean rate, and who rebuilds is as fast as the fastest."""
+    cables = [Cable((host, 5), "10Gbps" if host < 4 else "40Gbps", "1us") for host in (1, 2, 3, 4)]
+    star = Topology((1, 2, 3, 4), (5,), tuple(cables))
+    assert star.host_rate == pytest.approx(17.5e9 / 8)
+    rows: Any = Traffic(workload="permutation", rebuild=2, incast="2:1KB:1%", until="1ms").rows(star, 3)
+    assert (np.diff(rows[:, 2]) >= 0).all()
+    assert set(rows[:, 0]) <= {1, 2, 3, 4}
+    assert (rows[:, 0] != rows[:, 1]).all()
+    rebuilt = rows[(rows[:, 2] == 0) & (rows[:, 3] != 1e6)]
+    assert len(rebuilt) == 2
+    assert (rebuilt[:, 3] >= 40e9 / 8 * 1e-3).all()
+    assert (rows[:, 3] == 1e6).sum() == 4
+    burst = rows[rows[:, 3] == 1e3]
+    mean = 0.01 * 4 * 17.5e9 / 8 * 1e-3 / 1e3
+    assert 0.3 * mean < len(burst) < 3 * mean
+    mixed: Any = Traffic(workload="hadoop", pairs=2, rebuild=1, until="1ms").rows(star, 3)
+    assert isinstance(mixed, list)
+    assert len(mixed[0]) > 4
+    assert len(mixed[-1]) == 4
+    assert {mixed[-1][0], mixed[-1][1]} <= {1, 2, 3, 4}
+    listed = [(1, 2, 0.0, 1e3)]
+    assert Traffic(flows=listed).rows(star, 3) is listed
