@@ -217,7 +217,10 @@ def summary_of(tuned: fc.Tuning) -> str:
         kind = verdict(metric, before, after)
         if kind:
             unit = TUNED[metric][0] if metric in TUNED else "1"
-            one, other = (show(e[0], unit, 3) if unit != "1" else f"{e[0]:.3g}" for e in (before, after))
+            one, other = (
+                show(e[0], unit, 3) if unit != "1" else f"{e[0]:,.3f}" if e[0] < 10 else f"{e[0]:,.0f}"
+                for e in (before, after)
+            )
             told[kind].append(f"{text} {one} to {other}")
     parts = [f"{kind}: {', '.join(each)}" for kind, each in told.items() if each]
     return f"In the worst case, {'; '.join(parts) or 'nothing changes by more than chance'}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +12,7 @@ from fluidcc import units
 from fluidcc.cli import options as o
 from fluidcc.cli import output
 from fluidcc.cli.request import Request, scenario_of
+from fluidcc.compiling.loop_flag import SOURCE
 from fluidcc.errors import InputError
 
 EXAMPLES = (
@@ -67,10 +69,24 @@ def command(
         trace.save(out)
     if plot is not None:
         trace.plot().write(plot)
+    _say_beyond(trace.summary, scenario.buffer, engine)
     if json:
         output.print_json(trace.summary)
     else:
         _print(request, trace.summary, trace.dataset.attrs.get("dt_s"), rtol)
+
+
+def _say_beyond(summary: dict[str, Any], buffer: Any, engine: str) -> None:
+    """Warn of a queue beyond the buffer, which PAUSEs or losses would keep from growing."""
+    buffer = units.quantity(buffer, units.SIZE)
+    longest = max(each["queue_bytes"]["max_whole_run"] or 0.0 for each in summary["links"])
+    if engine != "packet" and longest > buffer:
+        text = (
+            f"buffer: in the {engine} a queue comes to {units.show(longest, units.SIZE)}, beyond the "
+            f"{units.show(buffer, units.SIZE)} that there are: what PAUSEs or losses make of it is left out; write "
+            "--engine packet"
+        )
+        warnings.warn_explicit(text, UserWarning, SOURCE, 1, module="fluidcc")
 
 
 def _print(request: Request, summary: dict[str, Any], step: float | None, rtol: float | None) -> None:

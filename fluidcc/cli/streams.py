@@ -7,6 +7,7 @@ import io
 import os
 import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 from fluidcc.compiling.loop_flag import SOURCE
@@ -42,9 +43,10 @@ def drop(stream: Any) -> None:
 
 
 def _formatted(message: Any, category: type[Warning], filename: str, lineno: int, line: str | None = None) -> str:
-    if filename == SOURCE:
+    if filename == SOURCE or Path(filename).is_relative_to(_PACKAGE):
         return f"fluidcc: {message}\n"
     return _others(message, category, filename, lineno, line)
 
 
+_PACKAGE = Path(__file__).parents[1]
 _others = warnings.formatwarning

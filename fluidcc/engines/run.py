@@ -27,6 +27,17 @@ def _say_fixed_delay(scenario: Scenario, engine: str) -> None:
             return
 
 
+def _say_unused(scenario: Scenario) -> None:
+    """Warn of how senders and switches differ from ideal ones, which the fluid averages away."""
+    counts = any(link.marking is not None and link.marking.counts_sending for link in scenario.links)
+    given = {"burst": scenario.burst != 1, "jitter": scenario.jitter != 0, "counts_sending": counts}
+    if unused := [name for name, differs in given.items() if differs]:
+        text = (
+            f"{', '.join(unused)}: without effect in the fluid, which has no packets; write engine='hybrid' or 'packet'"
+        )
+        warnings.warn(text, UserWarning, stacklevel=4)
+
+
 @public()
 def simulate(
     scenario: Scenario,
@@ -116,6 +127,7 @@ def simulate(
         raise InputError("seed, log: belong to the other engines; leave them out, or write engine='packet'")
     from fluidcc.engines.fluid import run as fluid  # JAX takes two
 
+    _say_unused(scenario)
     return fluid.simulate(
         scenario,
         until,

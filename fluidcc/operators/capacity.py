@@ -121,7 +121,8 @@ def room(port: SwitchPort) -> Iterator[Finding]:
             "the queue overflows before PFC pauses",
             f"BUFFER_PROFILE|{port.queue_profile} ends queue {port.queue} at {show(port.queue_limit, SIZE)}; a sender "
             f"is paused when {show(pause, SIZE)} of its packets wait: until then packets are lost",
-            f"set static_th of BUFFER_PROFILE|{port.queue_profile} to the size of its pool, as SONiC's templates do",
+            f"let queue {port.queue} hold {show(pause, SIZE)} or more: BUFFER_PROFILE|{port.queue_profile} "
+            "(its static_th or dynamic_th) and its pool's size",
         )
 
 
@@ -129,7 +130,9 @@ def _lowered(port: SwitchPort, ends: tuple[int, int] | None, where: str) -> tupl
     """Return what to type for other thresholds, and their values."""
     if ends is None:
         return f"enlarge {where}: it holds no ramp of two packets", ()
-    return f"lower green_min_threshold to {ends[0]} and green_max_threshold to {ends[1]}", thresholds(port, *ends)
+    lower = zip(("green_min_threshold", "green_max_threshold"), (port.kmin, port.kmax), ends, strict=True)
+    changed = [f"{name} to {wanted}" for name, value, wanted in lower if round(value or 0.0) != wanted]
+    return f"lower {' and '.join(changed)}", thresholds(port, *ends)
 
 
 def pause_point(port: SwitchPort) -> float | None:

@@ -60,6 +60,11 @@ def packets(scenario: Scenario, seeds: int, name: str) -> dict[str, Any]:
     }
 
 
+def _count(mean: float) -> str:
+    """Show a mean number, in full."""
+    return f"{mean:,.1f}".removesuffix(".0")
+
+
 def _mean(values: Sequence[Any]) -> float | None:
     return None if any(value is None for value in values) else float(np.mean(values))
 
@@ -98,7 +103,7 @@ def after_packets(
     text = (
         f"at the same time, with the switch's buffer and PFC, the link is used to {100 * used:.3g} % and the "
         f"queue is {show(queue['p5'], SIZE)} to {show(queue['p95'], SIZE)} (5 to 95 %), mean "
-        f"{show(queue['mean'], SIZE)}; {found['pfc_pauses']:.3g} PAUSEs and {found['drops']:.3g} packets lost "
+        f"{show(queue['mean'], SIZE)}; {_count(found['pfc_pauses'])} PAUSEs and {_count(found['drops'])} packets lost "
         f"(packets, {found['seeds']} seeds)"
     )
     high, low = sorted((queue["p95"], theirs["p95"]), reverse=True)

@@ -71,7 +71,7 @@ def test_a_past_is_a_state_or_a_function_of_time() -> None:
 
 
 def test_lags_reach_as_far_as_the_longest_or_as_a_bound_that_is_given() -> None:
-    """Of all points; where they depend on the state a bound is needed, and only there it is used."""
+    """Take the lags of all points; where they depend on the state a bound is needed, and only there it is used."""
     several = equation("tau", 3.0)
     lags = lags_of(several, np.array([[1.0, 2.0], [1.0, 5.0]]), np.array([1.0, 1.0]))
     assert lags.tolist() == [[2.0, 3.0], [5.0, 3.0]]

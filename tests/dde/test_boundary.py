@@ -73,7 +73,7 @@ def test_a_curve_ends_where_the_function_does() -> None:
 
 
 def test_a_step_of_rounding_tells_no_slope() -> None:
-    """Of 10^-12 of a cell or less: a point that is there keeps its slope, while another still moves."""
+    """Stop at 10^-12 of a cell or less: a point that is there keeps its slope, while another still moves."""
     asked: list[Array] = []
 
     def at(cells: Array) -> Array:

@@ -119,7 +119,7 @@ def test_a_point_that_leads_nowhere_has_no_number(monkeypatch: pytest.MonkeyPatc
 
 
 def test_roots_that_are_0_everywhere_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many as all parts have; a point with no more has none that counts."""
+    """Count as many as all parts have; a point with no more has none that counts."""
     parts = Parts(monkeypatch)
     parts.zeros, parts.number[4] = [2, 1, 3], 1
     zeros, root, frequency, state, _ = points(parts, None)
@@ -182,7 +182,7 @@ def test_a_chart_over_two_has_a_boundary(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_chart_counts_what_is_stable() -> None:
-    """Of those that are known; its rows say how many have which reason."""
+    """Show those that are known; its rows say how many have which reason."""
     stable = np.array([1.0, 0.0, 1.0, np.nan])
     data = xr.Dataset(
         {

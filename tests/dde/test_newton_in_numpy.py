@@ -96,7 +96,7 @@ def test_a_step_that_solves_nothing_is_told() -> None:
 
 
 def test_equilibria_are_found_to_rounding() -> None:
-    """Where a whole step leads too far, by a share of it; in any unit."""
+    """Shorten a whole step that leads too far, to a share of it; in any unit."""
     for begin, function, root in (
         ([3.0], lambda x, v: [x[0] ** 2 - 4], 2.0),
         ([3.0], lambda x, v: [x[0] / np.sqrt(1 + x[0] ** 2) - 0.6], 0.75),  # a whole step diverges
@@ -119,7 +119,7 @@ def test_what_is_no_equilibrium_is_not_good() -> None:
 
 
 def test_others_next_to_it_are_told() -> None:
-    """Of a kept sum every state with that sum is one; it goes to none of them from where it stands."""
+    """With a kept sum every state with that sum is one; it goes to none of them from where it stands."""
     x, good, _, singular = found(lambda x, v: [x[1] - x[0], x[0] - x[1]], [3.0, 1.0])
     assert (x, good, singular) == (pytest.approx([2.0, 2.0]), True, True)
     x, good, _, singular = found(lambda x, v: [x[1] - x[0], x[0] - x[1]], [3.0, 3.0])
@@ -196,7 +196,7 @@ def test_it_does_not_jump_to_another_branch() -> None:
 
 
 def test_one_of_many_is_followed_only_where_it_stays() -> None:
-    """Of a kept sum, at a rate that does not move it; else it is loose."""
+    """Keep a sum at a rate that does not move it; else it is loose."""
     assert followed(lambda x, p: [p[0] * (x[1] - x[0]), p[0] * (x[0] - x[1])], [2.0, 2.0], [1.0], [3.0]) == (
         [2.0, 2.0],
         True,

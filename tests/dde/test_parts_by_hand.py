@@ -355,7 +355,7 @@ def test_nothing_left_of_what_is_no_root_counts(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_roots_are_corrected_to_lamberts() -> None:
-    """Of x' = -k x(t - 1), from a hundredth off; without steps they stay, and so does what is too far left."""
+    """Roots of x' = -k x(t - 1), from a hundredth off; without steps they stay, and so does what is too far left."""
     k = 2.0
     exact = np.array([lambertw(-k, branch) for branch in (0, 1, -3)])
     system = SYSTEM(np.zeros((1, 1, 1)), [[[[-k]]]], [[1.0]])
@@ -470,7 +470,7 @@ def test_wrappers_pass_on_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None
     ],
 )  # fmt: skip
 def test_roots_right_of_a_line_are_counted_by_turns(A0: Any, right: int) -> None:
-    """Of matrices, without delays, in any unit; and of lines elsewhere."""
+    """Roots of matrices, without delays, in any unit; and of lines elsewhere."""
     n = len(A0)
     for unit in (1.0, 1e6):
         system = SYSTEM(np.array(A0) * unit, np.zeros((0, n, n)), [])

@@ -322,7 +322,7 @@ def test_starts_are_zeros_of_edges_whose_ends_differ_in_sign() -> None:
 
 
 def integrated(monkeypatch: pytest.MonkeyPatch, flat: bool = True, **changed: Any) -> Any:
-    """What the integration is asked for, and what is made of its states (3 samples, 2 rows, points)."""
+    """Questions to the integration, and what is made of its states (3 samples, 2 rows, points)."""
     asked: dict[str, Any] = {}
 
     def integrate(function: Any, past: Any, lags: Any, dt: Any, **others: Any) -> Any:
@@ -551,7 +551,7 @@ def test_lags_are_numbers_parameters_or_functions() -> None:
 
 
 def multipliers(monkeypatch: pytest.MonkeyPatch, parts: list[np.ndarray]) -> Any:
-    """Of x(n + 1) = P_1 x(n) + P_2 x(n - 1) + ..., with another matrix on the left."""
+    """Roots of x(n + 1) = P_1 x(n) + P_2 x(n - 1) + ..., with another matrix on the left."""
     size = len(parts[0])
     left = np.eye(size) + 0.25 * np.eye(size, k=1)
     places = np.argwhere(np.ones((size, size)))

@@ -154,7 +154,7 @@ def test_a_run_that_is_too_uncertain_is_refused(monkeypatch: pytest.MonkeyPatch)
     ],
 )
 def test_lags_of_a_run_lie_between_its_step_and_their_bound(lags: list[float], refused: str | None) -> None:
-    """Of all states and points; lags that do not depend on the state are not looked at."""
+    """Take the longest of all states and points; lags that do not depend on the state are not looked at."""
     kernels = SimpleNamespace(lags=lambda x, vector: x * vector)
     equation: Any = SimpleNamespace(state_dependent=True, kernels=kernels)
     states = np.array([[[4.0, 8.0]], [[2 * lags[0], 4 * lags[1]]]])  # the first has lags of 2

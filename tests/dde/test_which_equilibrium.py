@@ -225,7 +225,7 @@ def test_a_continuum_is_refused_if_more_than_one_of_it_is_found(monkeypatch: pyt
 
 
 def test_an_equilibrium_that_starts_agree_on_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of those that lead anywhere; two that differ are refused, and so is one of many that was not given itself."""
+    """Take those that lead anywhere; two that differ are refused, and so is one of many that was not given itself."""
     led = Led(monkeypatch, lambda row: ([1.0, 2.0], row[0] > 0, False))
     assert fixed_points.equilibrium_near(led.equation).tolist() == [1.0, 2.0]
     assert len(led.asked) == 33

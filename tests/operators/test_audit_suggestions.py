@@ -669,13 +669,14 @@ RULES: list[tuple[str, list[Callable[..., Files]]]] = [  # each way that a sugge
         r"set Kmin (\S+) and Kmax (\S+), and sweep around them",
         [lambda f, low, high: f.profile(green_min_threshold=_bytes(low), green_max_threshold=_bytes(high))],
     ),
+    (r"lower green_max_threshold to (\d+)", [lambda f, high: f.profile(green_max_threshold=high)]),
     (
         r"lower green_min_threshold to (\d+) and green_max_threshold to (\d+)",
         [lambda f, low, high: f.profile(green_min_threshold=low, green_max_threshold=high)],
     ),
     (
-        r"set static_th of BUFFER_PROFILE\|(\w+) to the size of its pool, as SONiC's templates do",
-        [lambda f, name: f.table("BUFFER_PROFILE", name, static_th=BASE.config["BUFFER_PROFILE"][name]["static_th"])],
+        r"let queue \d hold (\S+) or more: BUFFER_PROFILE\|(\w+) \(its static_th or dynamic_th\) and its pool's size",
+        [lambda f, size, name: f.table("BUFFER_PROFILE", name, static_th=math.ceil(_bytes(size) * 1.001))],
     ),
     (
         r"lower green_min_threshold to (\d+) or less, or raise static_th of BUFFER_PROFILE\|(\w+) to (\d+) or more",

@@ -191,6 +191,9 @@ def test_a_switch_that_is_not_read_is_not_taken_for_another(tmp_path: Path) -> N
         assert is_switch(str(path))
         with pytest.raises(InputError, match="looks like Dell OS10, which is not read"):
             read_ports(path, "all")
+    both = "interface Ethernet1\n   speed 100g\n   tx-queue 3\n      random-detect ecn minimum-threshold 400 kbytes "
+    both += "maximum-threshold 800 kbytes max-mark-probability 10\n   priority-flow-control mode on\n"
+    assert reader_of(both + "   priority-flow-control priority 3 no-drop\n") is eos  # NX-OS has such a mode too
     assert not eos.recognises("interface ethernet1/1/1\n random-detect ecn\n")
 
 

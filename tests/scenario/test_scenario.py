@@ -575,6 +575,22 @@ def test_a_sweeps_numbers_are_written_in_the_networks_own_fields() -> None:
         assert getattr(scenario_file.from_toml(scenario_file.to_toml(swept)), name) == 1500
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({}, ""), ({"burst": 4}, "burst:"), ({"jitter": 0.1}, "jitter:"), ({"burst": 4, "jitter": 0.1}, "burst, jitter:")],
+)
+@pytest.mark.parametrize("counts", [False, True])
+def test_senders_that_the_fluid_averages_are_said(options: dict[str, Any], said: str, counts: bool) -> None:
+    from fluidcc.engines.run import _say_unused
+
+    scenario = fc.incast(2, marking=fc.RED("5KB", "200KB", 0.01, counts_sending=counts), **options)
+    said = f"{said[:-1]}, counts_sending:" if counts and said else "counts_sending:" if counts else said
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        _say_unused(resolve(scenario))
+    assert [str(each.message).split(" without")[0] for each in caught] == ([said] if said else [])
+
+
 def test_a_fixed_delay_that_packets_do_not_have_is_said() -> None:
     """What was asked for; of what a scheme has by itself, as DCQCN 50 us, nothing is said."""
     from fluidcc.engines.run import _say_fixed_delay

@@ -9,7 +9,7 @@ from fluidcc.operators.switches import dell_os10, eos, junos, nvue, nxos, sonic_
 from fluidcc.operators.switches.description import Reader, Words
 
 SONIC = Words("SONiC")
-READERS: tuple[Reader, ...] = (dell_os10, sonic_show, nvue, junos, nxos, eos)
+READERS: tuple[Reader, ...] = (dell_os10, sonic_show, nvue, junos, eos, nxos)  # NX-OS shares commands with EOS
 
 
 def reader_of(text: str) -> Reader | None:

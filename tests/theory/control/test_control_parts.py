@@ -177,7 +177,7 @@ def test_what_cannot_be_linearised_says_why(monkeypatch: pytest.MonkeyPatch) -> 
 def test_noise_is_in_doubt_near_an_edge(
     monkeypatch: pytest.MonkeyPatch, margin: float | None, queue: float, state: str
 ) -> None:
-    """Of the longest queue; none is told where the equilibrium is not stable, or is not of the printed model."""
+    """Describe the longest queue; none is told where the equilibrium is not stable, or is not of the printed model."""
     noise = SimpleNamespace(std_bytes=lambda: 10.0)
     asked: list[Any] = []
     monkeypatch.setattr(stability, "queue_noise", lambda *given: asked.append(given) or noise)
@@ -210,7 +210,7 @@ def critical(*systems: Any, monkeypatch: pytest.MonkeyPatch, delays: dict[str, f
 
 
 def test_the_least_critical_delay_of_all_modes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the one delay that is not 0; none where a mode has several, or none has any."""
+    """Take the one delay that is not 0; none where a mode has several, or none has any."""
     delays = {"all": 3.0, "one": 2.0, "none": -1.0}
     given: Any = {"monkeypatch": monkeypatch, "delays": delays}
     assert critical(("all", [0.0, 1.0]), **given) == (3.0, ("all", 1))

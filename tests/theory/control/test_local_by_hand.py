@@ -69,7 +69,7 @@ def test_the_equations_of_all_flows_add_inputs_of_equal_delay() -> None:
 
 
 def test_differences_of_equal_flows_have_no_sums() -> None:
-    """Of a class of several flows alone, by its own states: catches a sum kept, or another class in it."""
+    """Move a class of several flows alone, by its own states: catches a sum kept, or another class in it."""
     found = made()
     (modes,) = found.modes()
     ((flow, system),) = modes.fairness

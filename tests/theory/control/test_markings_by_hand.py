@@ -173,7 +173,7 @@ def shared(monkeypatch: pytest.MonkeyPatch, flows: list[float], two: list[Any], 
 
 
 def test_equal_shares_come_first_and_all_groups_after(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of groups the marking is the fastest's, as the slowest may be at its least rate."""
+    """Take the marking of the fastest group, as the slowest may be at its least rate."""
     found = shared(monkeypatch, [3.0, 1.0], [(1, 4.0, 12.0)], [((1, 1.0), (2, 12.0), (1, 15.0))])
     assert found.unique is False
     assert [each.probabilities for each in found.solutions] == [[A / 10], [A / 12], [A / 15]]

@@ -47,7 +47,7 @@ def test_two_are_the_same_by_queues_and_extreme_rates() -> None:
 
 
 def test_numbers_of_an_equilibrium_are_those_of_its_longest_queue() -> None:
-    """Of equal queues the busier link; flows' numbers are one if all are equal; nothing else is left out."""
+    """Take the busier link of equal queues; flows' numbers are one if all are equal; nothing else is left out."""
     links = (
         {"queue_bytes": None, "utilisation": 9.0, "marking_probability": 0.3},
         {"queue_bytes": 5.0, "utilisation": 0.5, "marking_probability": 0.1},
@@ -181,7 +181,7 @@ def test_a_linearisation_is_at_the_equilibrium_that_is_asked_for(parts: Any) -> 
 
 
 def test_what_was_published_is_of_equal_flows_of_one_link(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of so many flows and their own packets."""
+    """Sums over so many flows and their own packets."""
     published = SimpleNamespace(published=lambda *given, **named: (given, named))
     modules = {"dcqcn": published, "other": None}
     monkeypatch.setattr(linearize, "scheme_of", lambda scheme: SimpleNamespace(module=lambda name: modules[scheme]))

@@ -277,7 +277,7 @@ def lagging(*reads: tuple[tuple[int, ...], bool], points: int = 2) -> Any:
 
 @pytest.mark.usefixtures("in_numpy")
 def test_inputs_are_the_rows_that_are_read() -> None:
-    """Of reads with slopes the slopes are 0; a row is as old as its read."""
+    """Slopes of reads with slopes are 0; a row is as old as its read."""
     plain = Plain(lagging(((3, 1), False), ((0, 2, 1), True)))
     assert [(each.row, each.summed) for each in plain.delayed_inputs] == [(row, False) for row in (3, 1, 0, 2, 1)]
     ages = 1e-6 * np.array([[1, 10], [1, 10], [2, 20], [2, 20], [2, 20]])

@@ -128,7 +128,7 @@ def test_what_has_no_closed_form() -> None:
     ],
 )
 def test_windows_of_several_links_are_rates_times_t(changes: dict[str, Any], trip: float, why: str | None) -> None:
-    """Where a round trip is no longer, a window no less than the least nor more than the first."""
+    """Windows are no less than the least nor more than the first, where a round trip is no longer."""
     long, short = flow(0, 1, many=2.0), flow(0, line_rate=1e3)
     long.trip = trip
     long.balance = short.balance = Balance(windows=True, **changes)

@@ -169,7 +169,7 @@ def still(t: Any) -> Any:
 
 @pytest.mark.parametrize("link", [0, 1])
 def test_a_wave_is_a_cycle_after_three_windows(monkeypatch: pytest.MonkeyPatch, link: int) -> None:
-    """Of the link with the largest mean queue; means are over whole periods; nothing is reported beyond the whole."""
+    """Take the link with the largest mean queue; means are over whole periods; nothing is reported beyond the whole."""
     course = Course(swing(), lambda t: (swing(2e3, mean=3e3)(t), 4e3), link)
     found = course.settle(monkeypatch, 10.5, 200.0)
     assert (found.kind, found.link, course.windows) == ("cycle", link, [1050] * 3)

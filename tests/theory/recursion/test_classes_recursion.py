@@ -161,7 +161,7 @@ def test_classes_of_all_rules_step_by_step(rates):
 
 
 def test_weights_sum_to_one_to_rounding():
-    """Of each link; a threshold, and an increase, of 0 are allowed."""
+    """Check each link; a threshold, and an increase, of 0 are allowed."""
     share_link([0.5, 0.5 + 0.9e-9], [1, 1], steps=1)
     for weights in ([0.5, 0.5 + 1.1e-9], [0.5, 0.5 - 1.1e-9], [[0.5, 0.5], [0.5, 0.6]]):
         with pytest.raises(fc.InputError, match="sum to"):

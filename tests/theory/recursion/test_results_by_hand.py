@@ -255,7 +255,7 @@ def burst(sources: int, background: float, target: float, limited: bool, departu
 @pytest.mark.parametrize("limited", [True, False])
 @pytest.mark.parametrize("stamp", ["arrival", "departure"])
 def test_a_burst_piece_by_piece(sources: int, background: float, target: float, limited: bool, stamp: str) -> None:
-    """Which queue a packet reports, when it is heard, and how much room its window has; in line rates and base RTTs."""
+    """Queue that a packet reports, when it is heard, and the room in its window; in line rates and base RTTs."""
     options: dict[str, Any] = {"background": background, "target": target, "limited": limited, "stamp": stamp}
     found = window_limit(sources, **options, resolution=8)
     queues, windows, sent, left, seen = burst(sources, background, target, limited, stamp == "departure", 8)

@@ -1,4 +1,4 @@
-"""What either engine's results become, where runs stand in."""
+"""Results of either engine, where runs stand in."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fluidcc.workloads.collectives import engines
 
 
 def test_packets_are_told_in_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What did not begin, end or come is no number; only ports that paused are told."""
+    """A flow that did not begin, end or come has no number; only ports that paused are told."""
     clock = (2.0**k for k in itertools.count())
     monkeypatch.setattr(engines, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
     ports = [SimpleNamespace(source=source, target=target) for source, target in ((0, 4), (4, 0), (1, 4))]

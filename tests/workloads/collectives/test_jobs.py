@@ -76,7 +76,7 @@ def test_a_part_of_one_byte_is_enough(kind: str, options: dict[str, Any], parts:
     ],
 )
 def test_fields_have_bounds(name: str, least: Any, most: Any, less: Any, more: Any) -> None:
-    """Which are allowed themselves."""
+    """Ends of a range are allowed themselves."""
     others: dict[str, Any] = {"server": {"server_rate": "1GB/s"}, "server_rate": {"server": 2}}.get(name, {})
     kind = "broadcast" if name == "chunks" else "all-to-all"
     for value in (least, most):

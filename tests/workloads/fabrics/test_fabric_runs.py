@@ -219,7 +219,7 @@ def test_seconds_and_numbers_of_a_run_are_of_what_they_say(monkeypatch: pytest.M
 
 
 def test_frames_name_the_interface_that_they_stop() -> None:
-    """Of two cables between two switches the ports are in the cables' order; what lies behind the last is left out."""
+    """Ports of two cables between two switches are in the cables' order; what lies behind the last is left out."""
     cables = [((0, 2), 1), ((1, 3), 1), ((2, 3), 4), ((2, 3), 4)]
     topology = Topology((0, 1), (2, 3), tuple(Cable(ends, f"{rate}Gbps", "1us") for ends, rate in cables))
     ends = [("2", "3"), ("3", "2"), ("2", "3"), ("3", "2"), ("2", "0"), ("3", "1")]

@@ -1,4 +1,4 @@
-"""What a kept run's name depends on, who runs what, and what a study writes; nothing is run."""
+"""Names of kept runs, who runs what, and what a study writes; nothing is run."""
 
 from __future__ import annotations
 
