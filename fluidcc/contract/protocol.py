@@ -236,7 +236,7 @@ class HybridSide(Protocol[P_contra]):
     - ``begin``: the flow starts, at ``flow.rate``;
     - ``on_cnp``: a CNP reaches the sender;
     - ``on_timer``: the time ``flow.timer`` [s] has come;
-    - ``on_bytes``: ``flow.sent`` has come to ``flow.counter`` [wire bytes];
+    - ``on_bytes``: the packets that have left, ``flow.gone``, have come to ``flow.counter`` [wire bytes];
     - ``observe(samples, row)``: write the ``OBSERVABLES``, in their order, to ``samples[row, f, 2]`` and on.
 
     They set ``flow.rate`` [bytes/s], and ``flow.timer`` and ``flow.counter``, which are infinite at first and must come

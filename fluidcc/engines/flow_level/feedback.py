@@ -23,6 +23,7 @@ def look(m: Any, s: Any, flow: Any, needs: Any, dt: Any, pause: Any) -> None:
     n, f, records = m.now[STEP] - 1, slots.flow[s], len(ports.seen)
     last = net.hops[f] - 1
     flow.sent, flow.acked, flow.newly = slots.sent[s], slots.acked[s], slots.newly[s]
+    flow.gone = flow.sent
     if not (needs[MARKS] or needs[DELAY] or needs[TELEMETRY]):
         return
     lag = ack_lag(net, ports, f, dt) + 1.0 + pause / dt

@@ -25,6 +25,7 @@ FLOW = np.dtype(
         ("rate", _F),  # [bytes/s]
         ("window", _F),  # as windows count [bytes]
         ("sent", _F),  # on the wire, since the start [bytes]
+        ("gone", _F),  # of these, in whole packets: all, as there are none here
         ("acked", _F),
         ("newly", _F),  # of these, in the step
         ("rtt", _F),  # of the packet whose ACK came last [s]

@@ -79,7 +79,7 @@ def act(sim: Any, f: Any) -> None:
         flow.sent = flow.counted
     elif todo == PACE:
         flow.sent = flow.repace
-    flow.left = math.floor(flow.sent / flow.burst) * flow.burst
+    flow.gone = math.floor(flow.sent / flow.burst) * flow.burst
     if todo == LOOK:
         watch(sim, f)
     elif todo == START:
@@ -106,7 +106,7 @@ def act(sim: Any, f: Any) -> None:
         receiver.ask(core, flow, sim.nics, sim.cnps, sim.marks, f)
     flow.counted = np.ceil(flow.counter / flow.burst) * flow.burst
     if todo == COUNTER and abs(flow.rate - paced) > _SLIGHT * paced:
-        flow.last, flow.repace = core.now, flow.left + flow.burst  # this one is paced already, by the rate before
+        flow.last, flow.repace = core.now, flow.gone + flow.burst  # this one is paced already, by the rate before
     elif todo in (PACE, COUNTER):
         flow.pace, flow.repace = flow.rate, NEVER
     elif flow.rate != before:
@@ -128,8 +128,8 @@ def repace(core: Any, flow: Any) -> None:
         flow.pace, flow.repace = flow.rate, NEVER
         return
     if flow.repace == NEVER:
-        flow.last = core.now - (flow.sent - flow.left) / flow.pace
-    flow.repace = flow.left + flow.burst
+        flow.last = core.now - (flow.sent - flow.gone) / flow.pace
+    flow.repace = flow.gone + flow.burst
     rest = flow.last + flow.burst / flow.rate - core.now
     flow.pace = min((flow.repace - flow.sent) / rest, flow.line_rate) if rest > 0.0 else flow.line_rate
 

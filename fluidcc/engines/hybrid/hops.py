@@ -1,9 +1,9 @@
 """A flow at one link: at what rate it arrives there, and which of its packets is the next that is marked and matters.
 
 A hop listens until the marking clock of its queue has gone far enough, and its next packet is marked then; above Kmax
-every next packet is. Where a packet takes longer to come than the queue to drain, the clock would mark packets of a
-queue that is long gone: they are drawn one by one, as they join. After a mark that settles what its receiver will do,
-a hop is deaf: it waits for the first packet that comes after the end of the receiver's interval.
+every next packet is. Where a packet takes longer to come than the queue to drain, or marks are likely, the clock would
+mark packets of a queue that is no more: they are drawn one by one, as they join. After a mark that settles what its
+receiver will do, a hop is deaf: it waits for the first packet that comes after the end of the receiver's interval.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ FLOW = np.dtype(
         ("pace", _F),  # and at which its bytes leave
         ("at", _F),  # when `sent` was that
         ("sent", _F),
-        ("left", _F),  # in whole bursts
+        ("gone", _F),  # in whole bursts
         ("finish", _F),  # when the last ACK came
         ("timer", _F),  # what its scheme waits for: a time,
         ("counter", _F),  # and a number of bytes that have left,

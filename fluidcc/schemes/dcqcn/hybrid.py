@@ -91,7 +91,7 @@ def begin_anew(flow: Any, state: Any, now: Any) -> None:
     """Restart the increases of Fig. 7."""
     state.by_timer = state.by_bytes = state.last_by_bytes = 0
     flow.timer = state.increase_at = now + state.timer
-    flow.counter = flow.left + state.byte_counter
+    flow.counter = flow.gone + state.byte_counter
 
 
 @kernel

@@ -45,7 +45,7 @@ def flow_of(**values: Any) -> Any:
         "next_ended": -1, "deaf": 0.0, "cnp_next": 0.0, "cnp_interval": GAP, "nic_cnp_interval": 0.0, "head": 0,
         "waiting": 0, "back": 1.0, "request": NEVER, "first_mark": 0, "marks": 0, "nic": 1,
         "acked_open": -1.0, "acked_close": -1.0, "first": 0, "rate": 40.0, "pace": 40.0, "line_rate": RATE,
-        "burst": PACKET, "sent": 203.0, "left": 200.0, "counter": NEVER, "counted": NEVER, "repace": NEVER,
+        "burst": PACKET, "sent": 203.0, "gone": 200.0, "counter": NEVER, "counted": NEVER, "repace": NEVER,
     }  # fmt: skip
     return SimpleNamespace(**{**known, **values})
 

@@ -158,7 +158,7 @@ def test_a_count_paces_the_burst_after_next(todo: Any, rate: float, paced: float
     flow.todo, flow.repace, flow.state, seen = todo, 150.0, 1, []
 
     def on_bytes(sim: Any, f: int) -> None:
-        seen.append(flow.left)
+        seen.append(flow.gone)
         flow.rate, flow.counter = rate, 165.0
 
     if todo == PACE:
@@ -167,7 +167,7 @@ def test_a_count_paces_the_burst_after_next(todo: Any, rate: float, paced: float
     sim.looks = sim.calendar = sim.sums = None
     dispatch = SimpleNamespace(on_bytes=on_bytes)
     replaced(engine.act, dispatch=dispatch, links=calls, hops=calls, schedule=calls.schedule)(sim, 0)
-    assert (flow.sent, flow.pace, flow.repace, flow.left) == (150.0, pace, until, 150.0)
+    assert (flow.sent, flow.pace, flow.repace, flow.gone) == (150.0, pace, until, 150.0)
     assert seen == ([150.0] if todo == COUNTER else [])
     assert flow.counted == (170.0 if todo == COUNTER else 150.0)
     assert [each[0] for each in calls.made] == (
@@ -193,7 +193,7 @@ def test_a_count_paces_the_burst_after_next(todo: Any, rate: float, paced: float
 def test_the_next_burst_leaves_the_newest_rates_gap_after_the_last(
     values: Any, pace: float, until: float, last: float | None
 ) -> None:
-    flow = flow_of(**{"sent": 204.0, "left": 200.0, "line_rate": 1000.0, "last": None, **values})
+    flow = flow_of(**{"sent": 204.0, "gone": 200.0, "line_rate": 1000.0, "last": None, **values})
     plain(engine.repace)(core_of(), flow)
     if "last" in values and flow.rate == 40.03:
         rest = 1.75 + 10.0 / 40.03 - 2.0
