@@ -316,8 +316,18 @@ def audit(
             frames=frames,
         )
         found.append((as_read, _counts(findings), one))
-    worst, *others = (one for *_, one in sorted(found, key=lambda each: each[:2]))
+    worst, *others = _ordered(found)
     return dataclasses.replace(worst, others=tuple(others), left_out=tuple(left_out))
+
+
+def _ordered(found: Sequence[tuple[Any, Any, Audit]]) -> list[Audit]:
+    """Order audits by their faults as read, and by those after runs; the first of all by the former alone.
+
+    So it is the port that other commands take, by `worst_first`, without runs.
+    """
+    worst = min(found, key=lambda each: each[0])
+    others = sorted((each for each in found if each is not worst), key=lambda each: each[:2])
+    return [one for *_, one in (worst, *others)]
 
 
 def worst_first(

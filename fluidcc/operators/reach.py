@@ -72,10 +72,12 @@ def reach(scenario: Scenario, found: Equilibrium, queue: dict[str, Any], limit: 
     between = f"between {shown(end.low, limit)} and {shown(end.high, limit)}"
     if end.kind == "equilibrium":
         there = abs(end.mean - at) <= _NEAR * at
-        ends = "reaches it" if there else f"does not reach it: it ends at {shown(end.mean, limit)}"
+        ends = (
+            "reaches it" if there else f"does not reach it in the averaged fluid: it ends at {shown(end.mean, limit)}"
+        )
         return Reach(local, there, f"{kind}a start at line rate {ends}")
     if end.kind in ("cycle", "growing") or (end.kind == "irregular" and end.high - end.low > _FAR * at):
-        stays = f"does not reach it: the queue stays {between}"
+        stays = f"does not reach it in the averaged fluid: the queue stays {between}"
         return Reach(local, False, f"{kind}a start at line rate {stays}")
     moves = f"is still on its way after {UNTIL}, the queue {between}"
     return Reach(local, None, f"{kind}a start at line rate {moves}")

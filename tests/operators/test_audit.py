@@ -71,7 +71,7 @@ def test_a_fixed_point_that_no_start_reaches_says_so(sample):
     """The sample's is unstable, and its run from line rate goes on cycling; milder marking settles, and says that."""
     (finding,) = [f for f in sample.findings if f.what == "a fixed point exists"]
     assert "unstable" in finding.why
-    assert "does not reach it: the queue stays between 0B and" in finding.why
+    assert "does not reach it in the averaged fluid: the queue stays between 0B and" in finding.why
     assert "settle at" not in finding.why
 
 

@@ -55,9 +55,13 @@ def ended(kind: str, low: float = 0.0, high: float = 0.0, mean: float = 0.0) -> 
     [
         (ended("equilibrium", mean=101e3), True, "reaches it"),
         (ended("equilibrium", mean=99e3), True, "reaches it"),
-        (ended("equilibrium", mean=101_001), False, "does not reach it: it ends at 101KB"),
-        (ended("equilibrium", mean=98_999), False, "does not reach it: it ends at 99KB"),
-        (ended("cycle", 99e3, 101e3), False, "does not reach it: the queue stays between 99KB and 101KB"),
+        (ended("equilibrium", mean=101_001), False, "does not reach it in the averaged fluid: it ends at 101KB"),
+        (ended("equilibrium", mean=98_999), False, "does not reach it in the averaged fluid: it ends at 99KB"),
+        (
+            ended("cycle", 99e3, 101e3),
+            False,
+            "does not reach it in the averaged fluid: the queue stays between 99KB and 101KB",
+        ),
         (ended("growing", 99e3, 101e3), False, "stays between"),
         (ended("irregular", 95e3, 105e3), None, "still on its way after 500ms, the queue between 95KB and 105KB"),
         (ended("irregular", 95e3, 105_001), False, "stays between"),
@@ -311,3 +315,9 @@ def test_the_packet_size_with_most_drops_and_then_the_least_used_link_is_the_wor
     found = audits._worst(runs)
     assert found.payload == found.behaviour["packet_size_bytes"] == worst
     assert [each["packet_size_bytes"] for each in found.behaviour["other_sizes"]] == [3.0 - worst]
+
+
+def test_the_first_port_is_the_worst_as_read_whatever_runs_say() -> None:
+    """The command line's others take it without runs: of equals the first; the rest is ordered by runs too."""
+    found: Any = [((2,), (1,), "a"), ((1,), (5,), "b"), ((1,), (3,), "c"), ((1,), (4,), "d"), ((2,), (0,), "e")]
+    assert audits._ordered(found) == ["b", "c", "d", "e", "a"]
