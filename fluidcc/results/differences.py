@@ -89,7 +89,7 @@ def settling(scenario: Scenario, link: str, rate: xr.DataArray, width: float) ->
     if len(chosen) < 2:
         return None
     began = max(scenario.flows[i].start for i in chosen)
-    # In NumPy: xarray's rolling mean takes a hundred times as long, and tuning asks for hundreds.
+    # In NumPy: xarray's rolling mean takes ten times as long, and tuning asks for hundreds.
     times = rate.time.values
     values = rate.transpose("time", "flow").values[times >= began][:, chosen]
     times = times[times >= began]

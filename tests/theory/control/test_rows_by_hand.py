@@ -26,6 +26,7 @@ from fluidcc.theory.control.fixed_point import (
     state_of,
 )
 from fluidcc.theory.control.states import NoEquilibriumError, Start, States, UnfilledError, extended
+from tests.theory.control.changed_copies import Numpy
 
 SCENARIO = resolve(fc.incast(1, multiplicity=5.0))
 
@@ -249,34 +250,6 @@ class Net:
     kmin: Any
     kmax: Any
     pmax: Any
-
-
-class Added(np.ndarray):
-    """An array with JAX's sums at an index."""
-
-    @property
-    def at(self) -> Any:
-        whole = self
-
-        class At:
-            def __getitem__(self, index: Any) -> Any:
-                def add(values: Any) -> Any:
-                    made = whole.copy()
-                    made[index] = made[index] + values
-                    return made
-
-                return SimpleNamespace(add=add)
-
-        return At()
-
-
-class Numpy:
-    def __getattr__(self, name: str) -> Any:
-        return getattr(np, name)
-
-    @staticmethod
-    def zeros(shape: Any) -> Any:
-        return np.zeros(shape).view(Added)
 
 
 def test_ramps_go_on_to_certainty(monkeypatch: pytest.MonkeyPatch) -> None:

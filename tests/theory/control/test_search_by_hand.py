@@ -16,48 +16,7 @@ from fluidcc.theory.control import newton
 from fluidcc.theory.control.delayed_inputs import Plain, Tracked
 from fluidcc.theory.control.newton import _RightHandSide, moved, solve_equilibrium
 from tests.engines.fluid.in_numpy import Lax
-
-
-class Rows(np.ndarray):
-    """An array with JAX's changed copies."""
-
-    @property
-    def at(self) -> Any:
-        class Place:
-            def __init__(self, index: Any, whole: Any) -> None:
-                self.index, self.whole = index, whole
-
-            def set(self, values: Any) -> Any:
-                made = np.array(self.whole)
-                made[self.index] = values
-                return made
-
-            def add(self, values: Any) -> Any:
-                made = np.array(self.whole)
-                np.add.at(made, self.index, values)
-                return made
-
-        whole = self
-
-        class At:
-            def __getitem__(self, index: Any) -> Any:
-                return Place(index, whole)
-
-        return At()
-
-
-class Numpy:
-    def __getattr__(self, name: str) -> Any:
-        return getattr(np, name)
-
-    @staticmethod
-    def zeros(shape: Any) -> Any:
-        return np.zeros(shape).view(Rows)
-
-    @staticmethod
-    def where(*given: Any) -> Any:
-        return np.where(*given).view(Rows)
-
+from tests.theory.control.changed_copies import Numpy, Rows
 
 # -- Newton -------------------------------------------------------------------------------------------------------
 
