@@ -30,7 +30,7 @@ def command(
 
     point = equilibrium(scenario)
     found = point.as_dict()
-    if point.others:  # of several, which one is seen depends on which are stable
+    if point.others or (found["exists"] and found["limit_cycle"] is None):  # a run stays where it is stable
         from fluidcc.theory.control.stability import stability
 
         for told, each in zip((found, *found["others"]), (point, *point.others), strict=True):

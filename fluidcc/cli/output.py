@@ -33,7 +33,8 @@ def make_folder(path: str, option: str) -> None:
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "no name of a folder"
+        reason = "no folder" if isinstance(error, FileExistsError) else getattr(error, "strerror", None)
+        reason = reason or "no name of a folder"
         raise InputError(f"{option}: {path[:200]!r}: {reason}; give a folder that can be written to") from None
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import warnings
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +15,9 @@ from fluidcc.cli import output
 from fluidcc.cli.request import Request, scenario_of
 from fluidcc.compiling.loop_flag import SOURCE
 from fluidcc.errors import InputError
+
+if TYPE_CHECKING:
+    from fluidcc.scenario.model import Scenario
 
 EXAMPLES = (
     "fluidcc simulate dcqcn --flows 2 --start 0,10ms --plot two.png",
@@ -69,11 +73,25 @@ def command(
         trace.save(out)
     if plot is not None:
         trace.plot().write(plot)
+    if engine == "fluid":
+        _say_flow_control(request, scenario)
     _say_beyond(trace.summary, scenario.buffer, engine)
     if json:
         output.print_json(trace.summary)
     else:
         _print(request, trace.summary, trace.dataset.attrs.get("dt_s"), rtol)
+
+
+def _say_flow_control(request: Request, scenario: Scenario) -> None:
+    """Warn of flow control that was asked for and that the fluid leaves out."""
+    from fluidcc.engines.fluid.ingress import controls_flow
+    from fluidcc.scenario.model import PFC, resolve
+
+    given = [name for name in request.values() if name == "pfc" or name in {f.name for f in dataclasses.fields(PFC)}]
+    resolved = resolve(scenario)
+    if given and resolved.pfc is not None and not controls_flow(resolved):
+        text = f"{', '.join(given)}: without effect in the fluid, which pauses nobody here; write --engine packet"
+        warnings.warn_explicit(text, UserWarning, SOURCE, 1, module="fluidcc")
 
 
 def _say_beyond(summary: dict[str, Any], buffer: Any, engine: str) -> None:

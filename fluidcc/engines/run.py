@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from typing import Any
 
@@ -27,13 +28,35 @@ def _say_fixed_delay(scenario: Scenario, engine: str) -> None:
             return
 
 
-def _say_unused(scenario: Scenario) -> None:
-    """Warn of how senders and switches differ from ideal ones, which the fluid averages away."""
-    counts = any(link.marking is not None and link.marking.counts_sending for link in scenario.links)
-    given = {"burst": scenario.burst != 1, "jitter": scenario.jitter != 0, "counts_sending": counts}
-    if unused := [name for name, differs in given.items() if differs]:
+_PACKETS_ALONE = ("ack_interval", "ack_queue", "start_policy", "egress_alpha", "trim_above")
+_SENDERS = ("burst", "jitter")  # in the hybrid too
+
+
+def _say_unused(scenario: Scenario, engine: str) -> None:
+    """Warn of what differs from the default and is left out by an engine without packets."""
+    default = {field.name: field.default for field in dataclasses.fields(Scenario)}
+    names = (*_SENDERS, *_PACKETS_ALONE) if engine == "fluid" else _PACKETS_ALONE
+    unused = [name for name in names if getattr(scenario, name) != default[name]]
+    if engine == "fluid" and any(link.marking is not None and link.marking.counts_sending for link in scenario.links):
+        unused.append("counts_sending")
+    if unused:
+        others = "'packet'" if {*unused} & {*_PACKETS_ALONE} else "'hybrid' or 'packet'"
+        text = f"{', '.join(unused)}: without effect in the {engine}, which has no packets; write engine={others}"
+        warnings.warn(text, UserWarning, stacklevel=4)
+
+
+def _say_late(scenario: Scenario, until: float, interval: Any) -> None:
+    """Warn of times that a run never sees: a number without a unit is of seconds, and was often meant otherwise."""
+    starts = [(flow.start, f"flow {i} start") for i, flow in enumerate(scenario.flows)]
+    delays = [(link.delay, f"link {i} delay") for i, link in enumerate(scenario.links)]
+    beyond = [(time, name) for time, name in starts + delays if time >= until]
+    if interval is not None and (interval := quantity(interval, TIME, "sample_interval")) > until:
+        beyond.append((interval, "sample_interval"))
+    if beyond:
+        time, name = beyond[0]
+        others = f", and {len(beyond) - 1} more times are as long" if beyond[1:] else ""
         text = (
-            f"{', '.join(unused)}: without effect in the fluid, which has no packets; write engine='hybrid' or 'packet'"
+            f"{name}: {show(time, TIME)} is not within the run of {show(until, TIME)}{others}; write units, as in 10us"
         )
         warnings.warn(text, UserWarning, stacklevel=4)
 
@@ -109,10 +132,13 @@ def simulate(
         raise InputError(f"engine: {str(engine)[:20]!r} is unknown; write fluid, hybrid or packet")
     until = quantity(until, TIME, "until")
     scenario = resolve(scenario)
+    _say_late(scenario, until, sample_interval)
     if engine != "fluid":
         _say_fixed_delay(scenario, engine)
     if engine != "fluid" and (dt is not None or rtol is not None or method != "heun" or dtype != "float64"):
         raise InputError(f"dt, rtol, method, dtype: belong to the fluid engine; leave them out with engine={engine!r}")
+    if engine != "packet":
+        _say_unused(scenario, engine)
     if engine == "hybrid":
         if log:
             raise InputError("log: belongs to the packet engine; leave it out, or write engine='packet'")
@@ -127,7 +153,6 @@ def simulate(
         raise InputError("seed, log: belong to the other engines; leave them out, or write engine='packet'")
     from fluidcc.engines.fluid import run as fluid  # JAX takes two
 
-    _say_unused(scenario)
     return fluid.simulate(
         scenario,
         until,

@@ -409,7 +409,9 @@ def _late(switch: SwitchPort, flows: int, ran: _Runs) -> Iterator[Finding]:
         yield from packet_check.after_packets(hybrid, ran.behaviour, packets, ran.packet, judged)
         return
     yield from hybrid
-    if ran.behaviour["engine"] != "fluid" and not any(each.what == behaviour.PAUSED for each in hybrid):
+    if ran.behaviour["engine"] != "fluid" and not any(
+        each.what in (behaviour.PAUSED, behaviour.TWO_WAYS) for each in hybrid
+    ):
         yield from behaviour.apart(ran.behaviour["queue_bytes"], ran.fluid, ran.packet)
 
 
@@ -456,7 +458,11 @@ def _run(switch: SwitchPort, scheme: DCQCN, flows: int, rtt: float, packets: int
 
     fixed_point, late = equilibrium(scenario), behaviour.late(scenario)
     reached = reach(scenario, fixed_point, late["queue_bytes"], capacity.most(switch))
-    together = behaviour.together(switch, scheme, min(flows, behaviour.MOST_FLOWS + 1), rtt / _LINKS, payload)
+
+    def together(seed: int) -> Scenario:
+        most = min(flows, behaviour.MOST_FLOWS + 1)
+        return behaviour.together(switch, scheme, most, rtt / _LINKS, payload, seed)
+
     behaves = behaviour.measured(together, late, switch.name)
     refereed = None
     if packets and flows <= packet_check.MOST_FLOWS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,9 @@ _PAUSED = 1e-3  # share of the time beyond XOFF that is reported
 _MOST_ALPHA = 64.0  # of `PFC`
 TIMES = 1.5  # as far apart as high queues may be, beyond
 FEW = 10  # packets
+_PACKET = 4158.0  # bytes, of the largest that RoCE sends
 SETTLED, PAUSED = "the flows settle", "PFC pauses the senders"
+TWO_WAYS = "the flows settle in two ways"
 SEARCH = (
     "tune kmin, kmax, pmax and g: fluidcc tune dcqcn --from ... --over kmin=1KB:1MB --over kmax=20KB:4MB "
     "--over pmax=1%:100% --over g=1/1024:1/4 --write out/"
@@ -68,20 +70,20 @@ def with_buffers(scenario: Scenario, port: SwitchPort | None) -> Scenario:
     return dataclasses.replace(scenario, buffer=max(port.buffer_size, 1.0), pfc=pfc)
 
 
-def together(port: SwitchPort, scheme: DCQCN, flows: int, delay: float, payload: float) -> Scenario:
+def together(port: SwitchPort, scheme: DCQCN, flows: int, delay: float, payload: float, seed: int) -> Scenario:
     """Flows into a port that start at line rate, almost together; ``delay`` [s] is of each link."""
-    start = np.random.default_rng(1).uniform(0.0, _TOGETHER, flows).tolist()
+    start = np.random.default_rng(seed).uniform(0.0, _TOGETHER, flows).tolist()
     scenario = incast(flows, rate=port.rate, delay=delay, scheme=scheme, marking=port.red, start=start)
     return with_buffers(framed(scenario, payload), port)
 
 
-def measured(scenario: Scenario, fluid: dict[str, Any], name: str) -> dict[str, Any]:
+def measured(scenario: Callable[[int], Scenario], fluid: dict[str, Any], name: str) -> dict[str, Any]:
     """Measure utilisation, queue, fairness, and time of the queue beyond XOFF, late after a start at line rate.
 
     Parameters
     ----------
-    scenario : Scenario
-        As `together` has it.
+    scenario : callable
+        Of a seed, as `together` has it.
     fluid : dict
         Summary of `late`, taken for more flows than the hybrid engine runs here.
     name : str
@@ -92,40 +94,74 @@ def measured(scenario: Scenario, fluid: dict[str, Any], name: str) -> dict[str, 
     dict
         ``engine``, ``seeds``, ``window_s``; ``utilisation``, ``jain``, ``queue_bytes`` and ``above_xoff``, means over
         the seeds, and ``utilisation_se``, ``queue_mean_se``, their standard errors. None for what is not known.
+        ``ways`` as `two_ways` has it.
     """
-    if len(scenario.flows) > MOST_FLOWS:
+    first = scenario(1)
+    if len(first.flows) > MOST_FLOWS:
         runs, engine = [fluid], "fluid"
     else:
         options: dict[str, Any] = {"window": (OPENS, CLOSES), "engine": "hybrid", "sample_interval": CLOSES}
-        first = simulate(scenario, LOOK[1], seed=1, engine="hybrid", window=LOOK, sample_interval=LOOK[1]).summary
-        runs, engine = [first], "hybrid"
-        if not _runs_away(first, scenario):
+        look = simulate(first, LOOK[1], seed=1, engine="hybrid", window=LOOK, sample_interval=LOOK[1]).summary
+        runs, engine = [look], "hybrid"
+        if not _runs_away(look, first):
             with Bar(f"auditing {name}", SEEDS, "runs") as bar:
                 runs = run_all(
-                    lambda seed, _: simulate(scenario, CLOSES, seed=seed, **options).summary,
+                    lambda seed, _: simulate(scenario(seed), CLOSES, seed=seed, **options).summary,
                     range(1, SEEDS + 1),
                     report=bar,
                 )
-
-    def mean(values: list[Any]) -> float | None:
-        return None if any(value is None for value in values) else float(np.mean(values))
 
     def error(values: list[Any]) -> float | None:
         known = len(values) > 1 and all(value is not None for value in values)
         return float(np.std(values, ddof=1) / math.sqrt(len(values))) if known else None
 
-    used, queues = [run["utilisation"] for run in runs], [run["queue_bytes"] for run in runs]
     return {
         "engine": engine,
         "seeds": len(runs) if engine == "hybrid" else None,
         "window_s": runs[0]["window_s"],
-        "utilisation": mean(used),
-        "utilisation_se": error(used),
-        "jain": mean([run["jain"] for run in runs]),
-        "queue_bytes": {name: mean([queue[name] for queue in queues]) for name in queues[0]},
-        "queue_mean_se": error([queue["mean"] for queue in queues]),
-        "above_xoff": mean([run.get("above_xoff") for run in runs]),
+        **means(runs, "utilisation", "jain", "above_xoff"),
+        "utilisation_se": error([run["utilisation"] for run in runs]),
+        "queue_mean_se": error([run["queue_bytes"]["mean"] for run in runs]),
+        "ways": two_ways(runs),
     }
+
+
+def means(runs: Sequence[dict[str, Any]], *names: str) -> dict[str, Any]:
+    """Average metrics and ``queue_bytes`` of runs; None where one is not known."""
+
+    def mean(values: list[Any]) -> float | None:
+        return None if any(value is None for value in values) else float(np.mean(values))
+
+    queues = [run["queue_bytes"] for run in runs]
+    return {
+        **{name: mean([run.get(name) for run in runs]) for name in names},
+        "queue_bytes": {name: mean([queue[name] for queue in queues]) for name in queues[0]},
+    }
+
+
+def two_ways(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Part runs into those of short and those of long queues that never meet; a mean over both would be of none.
+
+    Parameters
+    ----------
+    runs : sequence of dict
+        Summaries.
+
+    Returns
+    -------
+    list of dict
+        ``runs``, their number, and means of ``utilisation`` and ``queue_bytes``, of either kind; empty where there is
+        one kind only.
+    """
+    if any(run["queue_bytes"][end] is None for run in runs for end in ("mean", "p5", "p95")):
+        return []
+    ordered = sorted(runs, key=lambda run: run["queue_bytes"]["mean"])
+    for count in range(1, len(ordered)):
+        short, long = ordered[:count], ordered[count:]
+        above = TIMES * max(run["queue_bytes"]["p95"] for run in short) + FEW * _PACKET
+        if above < min(run["queue_bytes"]["p5"] for run in long):
+            return [{"runs": len(some), **means(some, "utilisation")} for some in (short, long)]
+    return []
 
 
 def _runs_away(summary: dict[str, Any], scenario: Scenario) -> bool:
@@ -157,6 +193,21 @@ def apart(hybrid: dict[str, Any], fluid: dict[str, Any], packet: float) -> Itera
             "to the 95th percentile: neither is to be relied on",
             "let packets decide: --packets 2",
         )
+
+
+def in_words(found: dict[str, Any]) -> str:
+    """Say how far the link is used and how long the queue is, of either kind where there are `two_ways`."""
+
+    def said(some: dict[str, Any], sure: float | None) -> str:
+        queue, by = some["queue_bytes"], "%" if sure is None else f"+- {100 * sure:.1g} %"
+        return (
+            f"the link is used to {100 * some['utilisation']:.3g} {by} and the queue is {show(queue['p5'], SIZE)} to "
+            f"{show(queue['p95'], SIZE)} (5 to 95 %), mean {show(queue['mean'], SIZE)}"
+        )
+
+    if not found.get("ways"):
+        return said(found, found.get("utilisation_se"))
+    return "; ".join(f"in {way['runs']} of {found['seeds']} runs {said(way, None)}" for way in found["ways"])
 
 
 def behaviour(found: dict[str, Any], flows: int, red: RED, limit: float | None = None) -> Iterator[Finding]:
@@ -194,23 +245,22 @@ def behaviour(found: dict[str, Any], flows: int, red: RED, limit: float | None =
             SEARCH,
         )
         return
-    if limit is not None and max(queue["mean"], queue["p95"]) > limit:
+    ways = found.get("ways") or [found]
+    longest = max(max(way["queue_bytes"]["mean"], way["queue_bytes"]["p95"]) for way in ways)
+    if limit is not None and longest > limit:
         yield Finding(
             "warn",
             "the model's queue outgrows the buffer",
             f"from {OPENS} to {CLOSES} after {flows} flows started at line rate the queue would be "
-            f"{shown(max(queue['mean'], queue['p95']), limit)} ({by}): PAUSE or losses decide, which this engine "
+            f"{shown(longest, limit)} ({by}): PAUSE or losses decide, which this engine "
             "leaves out",
             "let packets decide: --packets 2",
         )
         return
-    text = (
-        f"from {OPENS} to {CLOSES} after {flows} flows started at line rate, the link is used to {100 * used:.3g} "
-        + ("%" if sure is None else f"+- {100 * sure:.1g} %")
-        + f" and the queue is {show(queue['p5'], SIZE)} to {show(queue['p95'], SIZE)} (5 to 95 %), mean "
-        f"{show(queue['mean'], SIZE)} ({by})"
-    )
-    if used + 2 * (sure or 0.0) < _USED:
+    text = f"from {OPENS} to {CLOSES} after {flows} flows started at line rate, {in_words(found)} ({by})"
+    if len(ways) > 1:
+        yield Finding("warn", TWO_WAYS, f"{text}: which it is, is decided by when each flow starts", SEARCH)
+    elif used + 2 * (sure or 0.0) < _USED:
         yield Finding("warn", "the link is left idle", text, SEARCH)
     elif queue["p5"] < red.kmin and queue["p95"] > (red.kmin + red.kmax) / 2:
         yield Finding("warn", "the queue keeps oscillating", text, SEARCH)

@@ -221,7 +221,8 @@ def buffers(port: SwitchPort, packets: Sequence[float] = PACKETS) -> Iterator[Fi
     yield Finding(
         "warn",
         "PFC can pause before ECN marks",
-        text + "; a bound for the worst case, in which all queues of the switch fill from one port",
+        text + "; a bound for the worst case, in which all queues of the switch fill from one port: tune, which counts "
+        "the PAUSEs of packets, may leave Kmin above it",
         hint + (f", or raise dynamic_th to {raised}" if raised is not None else ""),
         thresholds(port, lowest) if lowest >= least_kmin(packets) else (),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import math
 import os
 import re
@@ -55,12 +56,12 @@ def read_text(path: str | os.PathLike[str], expected: str) -> str:
     Returns
     -------
     str
-        Its text, decoded as UTF-8, a byte-order mark removed.
+        Its text, decoded as UTF-8, or as UTF-16 after a byte-order mark, which is removed.
 
     Raises
     ------
     InputError
-        If it is missing, a directory, unreadable, larger than 64 MiB, not UTF-8, or a pipe that does not end.
+        If it is missing, a directory, unreadable, larger than 64 MiB, no such text, or a pipe that does not end.
     """
     name = label(os.fspath(path))
     try:
@@ -75,7 +76,7 @@ def read_text(path: str | os.PathLike[str], expected: str) -> str:
     if len(raw) > LARGEST:
         raise InputError(f"{name}: is larger than {LARGEST // 2**20} MiB; give {expected}")
     try:
-        return raw.decode("utf-8-sig")
+        return raw.decode("utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{name}: is not UTF-8 text (byte {error.start}); give {expected}") from None
 

@@ -68,7 +68,10 @@ def said(sizes: Sequence[float], nic: HasMTU | None, *, given: bool = False) -> 
     elif known:
         source = "the NIC's active MTU"
     else:
-        source = "the NIC's active MTU is not known: give --packet-size, or ibv_devinfo's active_mtu with its settings"
+        source = (
+            "the NIC's active MTU is not known: give --packet-size 1024 or 4096, or ibv_devinfo's active_mtu with its "
+            "settings"
+        )
     return f"packets of {numbers} B of payload and {IN_BUFFER} B of headers, {ON_WIRE_ALONE} B between them ({source})"
 
 

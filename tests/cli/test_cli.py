@@ -213,9 +213,11 @@ def test_equilibrium(fluidcc):
         "target_rate_bytes_per_s",
     }
     assert found["rate_bytes_per_s"] == pytest.approx(5e9 / 8)
+    assert found["stable"] is True
     status, found, _ = fluidcc("equilibrium", "dcqcn", "--flows", 20, "--json")
     assert status == 0  # a missing equilibrium is an answer
     assert found["exists"] is False
+    assert "stable" not in found
     assert found["queue_bytes"] > 200e3
     status, found, _ = fluidcc("equilibrium", "dcqcn", "--preset", "strawman", "--json")
     assert found["exists"] is False

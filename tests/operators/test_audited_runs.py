@@ -15,7 +15,7 @@ from fluidcc.operators import behaviour, checks, packet_check
 from fluidcc.operators.finding import Finding, set_fields
 from fluidcc.operators.reach import Reach, reach
 from tests.operators.test_capacity import fields, made
-from tests.operators.test_checks_by_hand import ran
+from tests.operators.test_checks_by_hand import port, ran
 
 NOWHERE: Any = None
 RED = fc.RED(10e3, 30e3, 0.05)
@@ -157,7 +157,7 @@ def test_the_number_of_flows_at_which_pmax_is_reached_is_between_one_and_those_t
 
 
 def summary(k: float, **more: Any) -> dict[str, Any]:
-    queue = {"mean": 10.0 * k, "p95": 20.0 * k}
+    queue = {"mean": 10.0 * k, "p5": 5.0 * k, "p95": 20.0 * k}
     return {"utilisation": k / 10, "jain": 1.0, "queue_bytes": queue, "window_s": [0.05, 0.1]} | more
 
 
@@ -168,12 +168,12 @@ def looked(
 
     def simulate(scenario: object, until: str, *, seed: int, engine: str, **_: object) -> SimpleNamespace:
         assert engine == "hybrid"
-        first = summary(0.0, queue_bytes={"mean": mean, "p95": mean}, window_s=[0.0025, 0.005])
+        first = summary(0.0, queue_bytes={"mean": mean, "p5": mean, "p95": mean}, window_s=[0.0025, 0.005])
         return SimpleNamespace(summary=first if until == behaviour.LOOK[1] else summary(seed, **more))
 
     monkeypatch.setattr(behaviour, "simulate", simulate)
     scenario = SimpleNamespace(flows=[None] * flows, pfc=pfc, buffer=100.0)
-    return behaviour.measured(cast(Any, scenario), summary(5.0), "Ethernet0")
+    return behaviour.measured(lambda _: cast(Any, scenario), summary(5.0), "Ethernet0")
 
 
 def test_means_over_seeds_have_their_standard_errors(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,12 +181,55 @@ def test_means_over_seeds_have_their_standard_errors(monkeypatch: pytest.MonkeyP
     found = looked(monkeypatch, above_xoff=0.25)
     assert (found["engine"], found["seeds"], found["window_s"]) == ("hybrid", 8, [0.05, 0.1])
     assert (found["utilisation"], found["utilisation_se"]) == pytest.approx((0.45, 0.75**0.5 / 10))
-    assert (found["queue_bytes"], found["queue_mean_se"]) == ({"mean": 45.0, "p95": 90.0}, pytest.approx(75**0.5))
+    assert (found["queue_bytes"], found["queue_mean_se"]) == (
+        {"mean": 45.0, "p5": 22.5, "p95": 90.0},
+        pytest.approx(75**0.5),
+    )
     assert (found["jain"], found["above_xoff"]) == (1.0, 0.25)
     unknown = looked(monkeypatch, jain=None, utilisation=None)
     assert (unknown["jain"], unknown["utilisation"], unknown["utilisation_se"]) == (None, None, None)
     assert unknown["above_xoff"] is None
     assert unknown["queue_mean_se"] == pytest.approx(75**0.5)
+
+
+def test_each_run_has_starts_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Starts are drawn by the run's seed, within 20 us; with those of one draw all runs may go one way by luck."""
+    begun = [behaviour.together(port(), fc.DCQCN(), 4, 1e-6, 1000.0, seed) for seed in (1, 2, 2)]
+    starts = [[float(flow.start) for flow in scenario.flows] for scenario in begun]
+    assert starts[0] != starts[1] == starts[2]
+    assert all(0.0 <= start <= 20e-6 for start in starts[0] + starts[1])
+    asked: list[tuple[int, int]] = []
+
+    def simulate(seed_of_scenario: Any, *_: object, seed: int, **__: object) -> SimpleNamespace:
+        asked.append((seed_of_scenario.drawn, seed))
+        return SimpleNamespace(summary=summary(1.0))
+
+    monkeypatch.setattr(behaviour, "simulate", simulate)
+    drawn = lambda seed: SimpleNamespace(flows=[None], pfc=None, buffer=1.0, drawn=seed)  # noqa: E731
+    behaviour.measured(cast(Any, drawn), summary(1.0), "Ethernet0")
+    assert sorted(asked) == sorted([(1, 1), *((seed, seed) for seed in range(1, 9))])
+
+
+def test_runs_whose_queues_never_meet_are_two_ways() -> None:
+    """Apart by half as much again and ten packets of 4158 B; means are of either kind alone, the shorter first."""
+
+    def run(low: float, high: float, used: float = 1.0) -> dict[str, Any]:
+        return {"utilisation": used, "queue_bytes": {"mean": (low + high) / 2, "p5": low, "p95": high}}
+
+    bound = 1.5 * 30e3 + 41580
+    short, long = [run(10e3, 30e3, 0.9), run(0.0, 20e3, 0.7)], run(bound + 1, 200e3)
+    low, high = behaviour.two_ways([short[0], long, short[1]])
+    assert (low["runs"], low["utilisation"], low["queue_bytes"]) == (
+        2,
+        pytest.approx(0.8),
+        {"mean": 15e3, "p5": 5e3, "p95": 25e3},
+    )
+    assert (high["runs"], high["queue_bytes"]["p95"]) == (1, 200e3)
+    assert behaviour.two_ways([*short, run(bound, 200e3)]) == []
+    assert behaviour.two_ways([*short, long, run(25e3, 150e3)]) == []  # one between both
+    assert (
+        behaviour.two_ways([short[0], {"utilisation": None, "queue_bytes": dict.fromkeys(("mean", "p5", "p95"))}]) == []
+    )
 
 
 def test_a_first_look_is_enough_where_the_queue_is_beyond_four_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,7 +249,7 @@ def test_more_flows_than_the_hybrid_engine_runs_have_the_fluids_numbers(monkeypa
         0.5,
         None,
     )
-    assert found["queue_bytes"] == {"mean": 50.0, "p95": 100.0}
+    assert found["queue_bytes"] == {"mean": 50.0, "p5": 25.0, "p95": 100.0}
 
 
 @pytest.mark.parametrize(
@@ -242,8 +285,12 @@ def test_a_port_that_is_not_lossless_has_a_buffer_and_no_pause() -> None:
 
 
 def test_a_mean_over_seeds_that_one_lacks_is_none() -> None:
-    assert packet_check._mean([1.0, 2.0, 6.0]) == 3.0
-    assert packet_check._mean([1.0, None]) is None
+    runs = [{"jain": value, "queue_bytes": {"mean": 1.0}} for value in (1.0, 2.0, 6.0)]
+    assert behaviour.means(runs, "jain") == {"jain": 3.0, "queue_bytes": {"mean": 1.0}}
+    assert behaviour.means([*runs, {"jain": None, "queue_bytes": {"mean": None}}], "jain") == {
+        "jain": None,
+        "queue_bytes": {"mean": None},
+    }
 
 
 # -- what an audit makes of them ---------------------------------------------------------------------------------------

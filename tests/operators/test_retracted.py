@@ -71,6 +71,32 @@ def test_what_packets_refute_is_taken_back(hybrid: dict[str, Any], packets: dict
     assert ("contradicts" in said[-1].why) == (wanted[-1] == "packets say otherwise")
 
 
+TWO = [
+    {"runs": 5, "utilisation": 0.95, "queue_bytes": {"mean": 15e3, "p5": 10e3, "p95": 20e3}},
+    {"runs": 3, "utilisation": 1.0, "queue_bytes": {"mean": 15e6, "p5": 10e6, "p95": 20e6}},
+]
+
+
+def test_two_ways_of_a_system_are_told_apart() -> None:
+    """No figure that no run had; packets that go one of both ways agree, those that go a third one do not."""
+    hybrid = ran(0.97, 5e6, 9e6, ways=TWO)
+    (found,) = judged(hybrid)
+    assert (found.severity, found.what) == ("warn", behaviour.TWO_WAYS)
+    assert "in 5 of 8 runs" in found.why
+    assert "in 3 of 8 runs" in found.why
+    assert "9MB" not in found.why
+    assert whats(judged(ran(0.97, 5e6, 9e6, ways=[TWO[0], {**TWO[1], "queue_bytes": {"mean": 1.0, "p95": 31e6}}]))) == [
+        "the model's queue outgrows the buffer"
+    ]
+    none = {"drops": 0.0, "pfc_pauses": 0.0}
+    for used, high, agrees in ((0.95, 25e3, True), (1.0, 25e6, True), (0.95, 9e6, False), (0.9, 25e3, False)):
+        said = [*after_packets([found], hybrid, ran(used, 0.0, high, **none), 1e3, judged)]
+        assert (whats(said)[-1] == "packets say so too") == agrees, (used, high)
+    said = [*after_packets([found], hybrid, ran(0.97, 5e6, 9e6, ways=TWO, **none), 1e3, judged)]
+    assert whats(said) == [behaviour.TWO_WAYS, "packets say so too"]
+    assert "in 3 of 8 runs" in said[-1].why
+
+
 def test_packets_that_do_not_run_leave_all_as_it_was() -> None:
     hybrid = ran(1.0, 110e3, 150e3)
     said = [*after_packets(judged(hybrid), hybrid, {"reason": "no"}, 1e3, judged)]

@@ -15,6 +15,7 @@ from fluidcc.errors import InputError
 from fluidcc.operators import SwitchPort, checks, lossless, read_sonic
 from fluidcc.operators.audit import audit
 from fluidcc.operators.commands import commands_of
+from fluidcc.operators.config_db import ConfigDB
 from fluidcc.operators.config_forms import configurations
 from fluidcc.operators.ports import alike, read_ports
 from tests.operators.test_commands import applied
@@ -44,6 +45,19 @@ def write(tmp_path: Path) -> Write:
         return path
 
     return saved
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_dump_as_copied_from_a_terminal(tmp_path: Path, encoding: str) -> None:
+    """Prompts before and after it are none of it; a fault is told by its line in the file."""
+    path, prompt = tmp_path / "dump.txt", "admin@leaf1:~$ "
+    text = f"{prompt}show runningconfiguration all\n{json.dumps(small(), indent=4)}\n{prompt}\n"
+    path.write_text(text, encoding=encoding)
+    assert ConfigDB(path).tables == small()
+    path.write_text(text.replace('"PORT": {', '"PORT": {,'), encoding=encoding)
+    at = text[: text.index('"PORT": {')].count("\n") + 1
+    with pytest.raises(InputError, match=rf"dump\.txt:{at}:\d+: not JSON"):
+        ConfigDB(path)
 
 
 def kinds(found: Any) -> dict[str, str]:

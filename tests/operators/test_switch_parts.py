@@ -235,6 +235,7 @@ def test_a_profile_of_nvue_without_ports_is_of_the_one_that_stands_for_all() -> 
     """Ports that are listed without a profile have the global one alone."""
     line = "nv set qos congestion-control P traffic-class 3 {} {}\n"
     profile = line.format("min-threshold", "1") + line.format("max-threshold", "2")
+    assert nvue.read(profile.replace("-threshold ", "-threshold-bytes ")).curves == nvue.read(profile).curves
     alone = nvue.read(profile)
     assert [(port.queues, port.pauses) for port in alone.interfaces.values()] == [({3: "P-3"}, {3: 3})]
     for ports in ("swp1", "swp1-2"):

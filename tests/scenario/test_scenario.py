@@ -587,8 +587,38 @@ def test_senders_that_the_fluid_averages_are_said(options: dict[str, Any], said:
     said = f"{said[:-1]}, counts_sending:" if counts and said else "counts_sending:" if counts else said
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        _say_unused(resolve(scenario))
+        _say_unused(resolve(scenario), "fluid")
     assert [str(each.message).split(" without")[0] for each in caught] == ([said] if said else [])
+
+
+def test_times_beyond_the_run_are_said() -> None:
+    """A start of 10 or a delay of 1, meant in microseconds, is of seconds; what ends with the run is as late."""
+    from fluidcc.engines.run import _say_late
+
+    for options, interval, said in (
+        ({"start": ["0us", 10]}, None, "flow 1 start: 10s is not within the run of 200ms; write"),
+        ({"delay": 1}, None, "link 0 delay: 1s is not"),
+        ({"start": ["200ms", "1s", "2s"]}, None, "flow 0 start: 200ms .* 2 more times"),
+        ({}, 1, "sample_interval: 1s"),
+    ):
+        with pytest.warns(UserWarning, match=said):
+            _say_late(resolve(fc.incast(max(2, len(options.get("start", []))), **options)), 0.2, interval)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _say_late(resolve(fc.incast(2, start=["0us", "199ms"])), 0.2, 0.2)
+
+
+@pytest.mark.parametrize("engine", ["fluid", "hybrid"])
+@pytest.mark.parametrize("options", [{"ack_interval": 8, "trim_above": "5KB"}, {"burst": 4, "ack_queue": "control"}])
+def test_what_packets_alone_have_is_said(engine: str, options: dict[str, Any]) -> None:
+    """Bursts, which the hybrid has, are named in the fluid alone."""
+    from fluidcc.engines.run import _say_unused
+
+    names = [name for name in options if (name, engine) != ("burst", "hybrid")]
+    with pytest.warns(
+        UserWarning, match=f"{', '.join(names)}: without effect in the {engine}, .* write engine='packet'"
+    ):
+        _say_unused(resolve(fc.incast(2, **options)), engine)
 
 
 def test_a_fixed_delay_that_packets_do_not_have_is_said() -> None:

@@ -60,19 +60,24 @@ class Ingress:
         return 1 + max(self.hops)
 
 
-def ingress_of(scenario: Scenario, lags: list[Lags]) -> Ingress | None:
-    """Flow control of a resolved scenario; None where the fluid leaves it out.
+def controls_flow(scenario: Scenario) -> bool:
+    """Check whether flow control is modelled: where a scheme observes ``"undetermined"`` (`fluidcc.contract.signals`).
 
-    It is modelled where a scheme observes it (``"undetermined"``, `fluidcc.contract.signals`), the threshold is fixed,
-    delays are the path's, there is one traffic class, and no scheme needs what the lossless fluid has not.
+    The threshold must be fixed, delays the path's, traffic of one class, and no scheme may need what the lossless fluid
+    has not.
     """
     pfc = scenario.pfc
     told = [needs(flow.scheme) for flow in scenario.flows]
     if pfc is None or pfc.xoff is None or len(scenario.classes) > 1 or not any("undetermined" in n for n in told):
-        return None
-    if any(n & {"telemetry", "delay"} for n in told) or any(
-        f.scheme.feedback_delay is not None for f in scenario.flows
-    ):
+        return False
+    own = any(flow.scheme.feedback_delay is not None for flow in scenario.flows)
+    return not own and not any(n & {"telemetry", "delay"} for n in told)
+
+
+def ingress_of(scenario: Scenario, lags: list[Lags]) -> Ingress | None:
+    """Flow control of a resolved scenario; None where the fluid leaves it out (`controls_flow`)."""
+    pfc = scenario.pfc
+    if pfc is None or not controls_flow(scenario):
         return None
     found: dict[Any, int] = {}
     delays: list[Any] = []

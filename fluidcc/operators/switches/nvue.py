@@ -63,7 +63,7 @@ def read(text: str) -> Description:
         match words:
             case ["qos", "congestion-control", name, "traffic-class", classes, field, value]:
                 for each in numbers(classes):
-                    curves.setdefault(name, {}).setdefault(each, {})[field] = value
+                    curves.setdefault(name, {}).setdefault(each, {})[field.removesuffix("-bytes")] = value
             case ["qos", "pfc", name, "switch-priority", listed, *_]:
                 pauses.setdefault(name, set()).update(each for each in numbers(listed) if each < 8)
             case ["qos", "mapping", _, "dscp", listed, "switch-priority", value]:

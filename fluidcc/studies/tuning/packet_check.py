@@ -177,13 +177,14 @@ def _missed(goal: Goal, found: Packets, each: Constraint, sure: float = 1.0) -> 
         errors = np.full(values.shape, errors.max())
     else:
         values, errors = values.mean(keepdims=True), np.array([math.hypot(*errors) / len(errors)])
-    short = (each.bound - values if each.sign == ">=" else values - each.bound) + sure * errors
+    beyond = each.bound - values if each.sign == ">=" else values - each.bound
+    short = beyond + sure * errors
     at = int(np.isnan(short).argmax() if np.isnan(short).any() else short.argmax())
     if short[at] <= 0:
         return ""
     error = f" +- {show(errors[at], each.unit, 2)}" if errors[at] > 0 else ""
     value = f"{show(values[at], each.unit, 6)}{error}" if np.isfinite(values[at]) else "it never comes to one"
-    return f"{each} is missed: {value}"
+    return f"{each} is {'kept by less than its error' if beyond[at] <= 0 else 'missed'}: {value}"
 
 
 def _is_worse(goal: Goal, found: Packets, present: Packets) -> bool:

@@ -33,6 +33,10 @@ _DEFAULTS: dict[str, str] = {
     "ERROR_RATE_PER_LINK": "0", "LINK_DOWN": "0 0 0", "L2_BACK_TO_ZERO": "0", "NIC_TOTAL_PAUSE_TIME": "0",
     "LB_MODE": "0", "ENABLE_PFC": "1", "ENABLE_IRN": "0",
 }  # fmt: skip
+_SWITCHES = {
+    "ENABLE_QCN", "GLOBAL_T", "HAS_WIN", "VAR_WIN", "FAST_REACT", "MULTI_RATE", "ENABLE_PFC", "ENABLE_IRN",
+}  # fmt: skip
+_NO_NUMBERS = {"MIN_RATE", "DCTCP_RATE_AI", "LINK_DOWN"}  # of the defaults
 _MAPS = ("KMIN_MAP", "KMAX_MAP", "PMAX_MAP")
 # Read and not needed: outputs, what has no effect on results, and what these simulators themselves do not read.
 _WITHOUT_EFFECT = {
@@ -215,7 +219,11 @@ def _not_modelled(reader: _Reader) -> list[Wrong]:
         return f"{given:g}{name} is not modelled; 0 (ECMP) and 6 (LetFlow) are, with other results"
 
     check("LB_MODE", lambda given: "" if given in _PATHS else paths(given))
-    return wrong
+    for key in sorted(_SWITCHES):
+        check(key, lambda given: "" if given in (0.0, 1.0) else f"{given:g} is neither on nor off; write 1 or 0")
+    for key in sorted({*_DEFAULTS, "RP_TIMER"} - _SWITCHES - _NO_NUMBERS - {*_REFUSED, "CC_MODE", "LB_MODE"}):
+        check(key, lambda given: "")
+    return sorted(wrong)
 
 
 def _stop(reader: _Reader) -> float:

@@ -98,7 +98,8 @@ def test_without_a_present_setting_or_the_metric_nothing_is_worse() -> None:
 def test_a_bound_that_is_just_kept_is_kept(bound: str, value: float, error: float, kept: bool) -> None:
     goal = goal_of("jain", None, bound, True, 1.0)
     said = contradictions(goal, cases("utilisation", [value], [error]), None)
-    assert said == [] if kept else said[0].startswith(f"{bound} is missed: {value:g}")
+    how = "missed" if error == 0 else "kept by less than its error"
+    assert said == [] if kept else said[0].startswith(f"{bound} is {how}: {value:g}")
     assert (" +- " in "".join(said)) == (not kept and error > 0)
 
 

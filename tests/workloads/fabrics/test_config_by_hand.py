@@ -138,6 +138,9 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
         ("LB_MODE", "3", "3 (CONGA) is not modelled"),
         ("LB_MODE", "4", "4 is not modelled"),
         ("LB_MODE", "x", "is no number"),
+        ("ENABLE_PFC", "2", "2 is neither on nor off; write 1 or 0"),
+        ("EWMA_GAIN", "many", "is no number"),
+        ("RP_TIMER", "many", "is no number"),
     ],
 )
 def test_what_is_not_modelled_is_said_of_its_line(key: str, value: str, said: str) -> None:
@@ -150,6 +153,8 @@ def test_what_is_not_modelled_is_said_of_its_line(key: str, value: str, said: st
     assert said in text
     ((line, _),) = _not_modelled(reader({}, **{key: value}))
     assert line == 0
+    others = reader(EWMA_GAIN="x", BUFFER_SIZE="y", VAR_WIN="3")  # all at once
+    assert [text.partition(":")[0] for _, text in _not_modelled(others)] == ["BUFFER_SIZE", "EWMA_GAIN", "VAR_WIN"]
 
 
 def test_values_that_are_none_and_keys_that_lack() -> None:
