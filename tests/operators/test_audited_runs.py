@@ -11,7 +11,7 @@ import pytest
 import fluidcc as fc
 from fluidcc.errors import InputError
 from fluidcc.operators import audit as audits
-from fluidcc.operators import behaviour, checks, packet_check
+from fluidcc.operators import behaviour, checks
 from fluidcc.operators.finding import Finding, set_fields
 from fluidcc.operators.reach import Reach, reach
 from tests.operators.test_capacity import fields, made
