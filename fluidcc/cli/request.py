@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,9 @@ from fluidcc import units
 from fluidcc.cli import output
 from fluidcc.errors import InputError
 from fluidcc.files import read_bounded, refuse_special
+
+# An object, also below a terminal's prompt, or an array; a section of settings such as [irdma] is neither.
+_JSON = re.compile(r"\A\s*(\{|\[\s*[\[{\"\]])|^\{", re.MULTILINE)
 
 if TYPE_CHECKING:
     from fluidcc.operators import NicSettings, SwitchPort
@@ -291,10 +295,11 @@ def is_switch(source: str) -> bool:
     try:
         if Path(source).is_dir():
             return False
+        from fluidcc.operators.config_files import decoded
         from fluidcc.operators.switches import reader_of
 
-        text = read_bounded(source).decode("utf-8-sig", errors="replace")
-        return text.lstrip()[:1] in ("{", "[") or reader_of(text) is not None
+        text = decoded(read_bounded(source), "replace")
+        return _JSON.search(text) is not None or reader_of(text) is not None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "bad name"
         raise InputError(f"--from: {source[:200]}: {reason}; give a config_db.json or a NIC's settings") from None

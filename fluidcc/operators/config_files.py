@@ -44,6 +44,11 @@ def listing(names: list[str], most: int = 8) -> str:
     return ", ".join(label(name) for name in names[:most]) + more
 
 
+def decoded(raw: bytes, errors: str = "strict") -> str:
+    """Decode UTF-8, or UTF-16 after its byte-order mark."""
+    return raw.decode("utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig", errors)
+
+
 def read_text(path: str | os.PathLike[str], expected: str) -> str:
     """Read a whole text file.
 
@@ -76,7 +81,7 @@ def read_text(path: str | os.PathLike[str], expected: str) -> str:
     if len(raw) > LARGEST:
         raise InputError(f"{name}: is larger than {LARGEST // 2**20} MiB; give {expected}")
     try:
-        return raw.decode("utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig")
+        return decoded(raw)
     except UnicodeDecodeError as error:
         raise InputError(f"{name}: is not UTF-8 text (byte {error.start}); give {expected}") from None
 

@@ -24,6 +24,7 @@ _WRITES = r"(?:>+|\|?\s*(?:sudo\s+)?\btee(?:\s+-a)?\s)\s*[\"']?([^\s\"';|&>]*[\w
 _ECHO = re.compile(rf"\b(?:echo|printf)\s+(?:-\w\s+)?[\"']?(\d+)(?:\\n)?[\"']?\s*{_WRITES}", re.ASCII)
 _WRITTEN = re.compile(_WRITES, re.ASCII)
 _SET = re.compile(r"([A-Za-z]\w*)=([^\s\"';]+)", re.ASCII)  # of `mlxconfig set A=1 B=2`
+_REGISTRY = re.compile(r'\s*"(\w+)"=dword:([0-9a-f]{1,8})\s*', re.ASCII | re.IGNORECASE)  # of Windows, exported
 _OF_PACKETS = re.compile(r"\s*(?:active_)?mtu\b")
 _RULE = re.compile(r"\s*[:=*_-]{3,}\s*")
 
@@ -66,6 +67,9 @@ def _of_line(line: str, where: str) -> Iterator[Line]:
     if len(several) > 1 or (several and "mlxconfig" in line):
         for key, value in several:
             yield key, value, where
+        return
+    if match := _REGISTRY.fullmatch(line):
+        yield match[1], str(int(match[2], 16)), where
         return
     match = _TEXT_LINE.fullmatch(line)
     if match is not None:

@@ -102,6 +102,8 @@ PASTED = {
     "mail": "> Configurations:    Next Boot\n>     RPG_AI_RATE_P1    40\n> \n>     RPG_HAI_RATE_P1    400\n",
     "FreeBSD": "sys.class.infiniband.mlx5_0.cong.conf.rp_ai_rate: 40\nsys.a.rp_hai_rate: 400\n",
     "WinOF-2": 'DCQCN RP attributes for adapter "Ethernet 4":\n  DcQcnRpgAiRate: 40\n  DcQcnHaiRate : 400\n',
+    "registry": "Windows Registry Editor Version 5.00\n\n[HKEY_LOCAL_MACHINE\\SYSTEM\\mlx5]\n"
+    '"DcQcnRpgAiRate"=dword:00000028\n"DcQcnHaiRate"=dword:00000190\n',
 }
 
 

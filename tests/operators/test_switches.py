@@ -330,3 +330,21 @@ def test_the_command_line_tells_switches_from_nics(capsys: pytest.CaptureFixture
         said.add(capsys.readouterr().out)
     assert len(said) == 1
     assert json.loads(said.pop())["settings"]["system"] == "Junos"
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("[irdma]\ndcqcn_enable=1\n", False),
+        ("[]", True),
+        (' [{"PORT": {}}]', True),
+        ("\n {", True),
+        ("$ show runningconfiguration all\n{\n}\n$ ", True),
+        ("rpg_ai_rate = 5 {\n", False),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_section_of_settings_is_no_json(tmp_path: Path, text: str, wanted: bool, encoding: str) -> None:
+    path = tmp_path / "device.txt"
+    path.write_text(text, encoding=encoding)
+    assert is_switch(str(path)) is wanted
