@@ -28,7 +28,7 @@ from fluidcc.operators.nvidia_settings import NEVER, canonical
 from fluidcc.operators.nvidia_text import base_name
 from fluidcc.plotting.sweeps import format_value, plot_sweep
 from fluidcc.studies.tuning.cases import FLOWS as FLOW_COUNTS
-from fluidcc.studies.tuning.cases import SEARCHED, changed, length, packet_cases, packet_guards
+from fluidcc.studies.tuning.cases import SEARCHED, changed, in_words, length, packet_cases, packet_guards
 from fluidcc.studies.tuning.goal import TUNED
 from fluidcc.units import scale_of, show
 
@@ -37,13 +37,6 @@ FLOWS = 8  # of the audit; settings must do with each of `fluidcc.studies.tuning
 USED, FAIR = 0.99, 0.9  # a setting must keep this share of the link busy, and reach this Jain index
 OVER = {"pmax": ("1%", "100%"), "g": ("1/1024", "1/4")}  # and the thresholds, by the speed
 MORE = ("utilisation", "jain")  # of these more is better
-WAYS_TOLD = {
-    "flows": "flows",
-    "packet_size": "packets of B",
-    "burst": "bursts of packets",
-    "counts_sending": "the queue counts the packet that is being sent:",
-    "begin": "begin at",
-}
 METRICS = ("queue_bytes.mean", "queue_bytes.p95", "queue_bytes.p99", "utilisation", "jain", "pfc_pauses", "drops")
 
 
@@ -158,9 +151,7 @@ def proof_of(tuned: fc.Tuning) -> str:
     """Conditions under which packets ran."""
     runs = tuned.packets["best"].traces
     lengths = " or ".join(show(each, "s") for each in sorted({case[0].summary["until_s"] for case in runs}))
-    values = {name: dict.fromkeys(str(case[name]) for case in tuned.packet_cases if name in case) for name in WAYS_TOLD}
-    told = "; ".join(f"{text} {' or '.join(values[name])}" for name, text in WAYS_TOLD.items() if values[name])
-    return f"the worst of {len(runs)} cases, {len(runs[0])} seeds of {lengths} ({told})"
+    return f"the worst of {len(runs)} cases, {len(runs[0])} seeds of {lengths} ({in_words(tuned.packet_cases)})"
 
 
 def worst(tuned: fc.Tuning, which: str, metric: str) -> tuple[float, float]:

@@ -30,7 +30,6 @@ EXAMPLES = (
 )
 PICTURES = ("front.png", "sensitivity.png", "packets.png")
 PACKET_SIZE = "packet_size"
-WAYS_TOLD = ("flows", PACKET_SIZE, "burst", "counts_sending", "begin")
 NOTHING = "nothing to type: no setting keeps every bound in packets"
 _SHOWN = ("queue_bytes.mean", "queue_bytes.p95", "queue_bytes.p99", "utilisation", "jain")
 
@@ -215,12 +214,12 @@ def _conditions(found: Tuning) -> str:
     best = found.packets.get("best")
     if best is None:
         return ""
+    from fluidcc.studies.tuning.cases import in_words
+
     lengths = " or ".join(show(each, TIME) for each in sorted({runs[0].summary["until_s"] for runs in best.traces}))
-    values = {name: dict.fromkeys(case[name] for case in found.packet_cases if name in case) for name in WAYS_TOLD}
-    told = [f"{name} {', '.join(str(value) for value in each)}" for name, each in values.items() if each]
     cases = len(found.packet_cases)
     return (
-        f" in {cases} case{'s' if cases > 1 else ''} ({'; '.join(told) or 'as given'}), "
+        f" in {cases} case{'s' if cases > 1 else ''} ({in_words(found.packet_cases) or 'as given'}), "
         f"{len(best.traces[0])} seeds of {lengths}"
     )
 

@@ -21,6 +21,7 @@ WAYS: dict[str, tuple[Any, ...]] = {"burst": (1, 4), "counts_sending": (False, T
 # lengthen a queue, and a start that is soon over.
 SEARCHED: dict[str, Any] = {"burst": 16, "begin": "share"}
 SIZE, UNTIL = "packet_size", "until"
+_TOLD = {"flows": "{} flows", SIZE: "packets of {} B", "burst": "bursts of {}", "begin": "started at {}"}
 _PACKETS = 1.5e5  # of a run, and no less than
 _SHORTEST = {"line": 0.04, "share": 0.02}  # s: a start that filled the buffer is over by then, if ever (15 to 30 ms)
 _FEW = 8  # senders; more begin with more above their share, and take as much longer to be fair again
@@ -41,6 +42,20 @@ def length(rate: float, packet: float, begin: str = "line") -> float:
         Where flows begin.
     """
     return max(math.ceil(_PACKETS * packet / rate * 1e3) / 1e3, _SHORTEST[begin])
+
+
+def in_words(cases: Sequence[Mapping[str, Any]]) -> str:
+    """Tell which senders and switches cases have: ``2, 8 or 32 flows; packets of 1024 or 4096 B; bursts of 1 or 4``."""
+
+    def listed(name: str) -> str:
+        *others, last = [f"{each:g}" if isinstance(each, float) else str(each) for each in found[name]]
+        return f"{', '.join(others)} or {last}" if others else last
+
+    found = {name: sorted({case[name] for case in cases if name in case}) for name in (*_TOLD, "counts_sending")}
+    told = [text.format(listed(name)) for name, text in _TOLD.items() if found[name]]
+    if True in found["counts_sending"]:
+        told.append(f"the packet that is being sent counted{' or not' if False in found['counts_sending'] else ''}")
+    return "; ".join(told)
 
 
 def packet_cases(

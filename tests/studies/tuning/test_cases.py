@@ -8,7 +8,7 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.results.trace import Trace
-from fluidcc.studies.tuning.cases import changed, length, packet_cases, packet_guards
+from fluidcc.studies.tuning.cases import changed, in_words, length, packet_cases, packet_guards
 from fluidcc.studies.tuning.evaluate import Evaluator, engine_draws
 from fluidcc.studies.tuning.packet_check import packets
 
@@ -23,6 +23,18 @@ def test_every_case_has_every_way_and_further_sizes_the_plain_one() -> None:
     assert {case["burst"] for case in found} == {1, 4}
     many = [case for case in packet_cases([{"flows": 9}], [1024.0, 4096.0]) if case["packet_size"] == 1024.0]
     assert many == [{"flows": 9, **plain, "begin": "share"}]  # their long start is run with the largest
+
+
+def test_cases_in_words() -> None:
+    """Values once and in order; a way that none of the cases has is not told."""
+    cases = packet_cases([{"flows": 8}, {"flows": 2}, {"flows": 32}], (4096.0, 1024.0))
+    assert in_words(cases) == (
+        "2, 8 or 32 flows; packets of 1024 or 4096 B; bursts of 1 or 4; started at line or share; the packet that is "
+        "being sent counted or not"
+    )
+    assert in_words([{"flows": 8, "counts_sending": False}]) == "8 flows"
+    assert in_words([{"counts_sending": True}]) == "the packet that is being sent counted"
+    assert in_words([{"g": 0.5}]) == ""
 
 
 def test_what_is_given_is_left_as_it_is() -> None:
