@@ -103,6 +103,8 @@ if TYPE_CHECKING:
     from fluidcc.theory.fairness.over_time import finish_times as finish_times
     from fluidcc.theory.fairness.over_time import jain_over_time as jain_over_time
     from fluidcc.theory.fairness.over_time import time_to_fairness as time_to_fairness
+    from fluidcc.theory.symbolic.model import Symbolic as Symbolic
+    from fluidcc.theory.symbolic.model import symbolic as symbolic
     from fluidcc.workloads import collectives as collectives
     from fluidcc.workloads import fabrics as fabrics
     from fluidcc.workloads.collectives.evaluate import collective as collective

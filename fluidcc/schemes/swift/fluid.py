@@ -91,7 +91,7 @@ def jump(parameters: Swift, state: State, progress: Progress, observed: Array) -
     p, s, packet = parameters, state, progress.packet
     newly, per_packet = progress.newly, packet / progress.wire_packet
     W, delay = s.window / packet, progress.rtt
-    target = jnp.broadcast_to(target_delay(p, W), W.shape)
+    target = jnp.broadcast_to(target_delay(p, W), jnp.shape(W))
     below = delay < target
     # A window that holds nothing back, of a flow at line rate with less in flight, does not grow.
     inflight = (progress.sent - progress.acked + newly) * per_packet
@@ -120,7 +120,7 @@ def jump(parameters: Swift, state: State, progress: Progress, observed: Array) -
     return State(
         rate=jnp.where(progress.acked > 0, jnp.minimum(paced, progress.line_rate), s.rate),
         window=new * packet,
-        rtt=jnp.broadcast_to(delay, W.shape),
+        rtt=jnp.broadcast_to(delay, jnp.shape(W)),
         target=target,
         cut_end=jnp.where(cuts | passes, progress.sent, s.cut_end),
         mechanisms=m,

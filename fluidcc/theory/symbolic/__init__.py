@@ -1,0 +1,1 @@
+"""Schemes' equations by SymPy, got by running the engine's own code on symbols."""
