@@ -150,6 +150,8 @@ def test_what_has_no_smooth_equilibrium_is_refused_by_name() -> None:
         (fc.NoControl(), "none has no smooth equilibrium"),
         ("dctcp", "dctcp cuts its window in jumps.*form='analysis'"),
         ("timely", "timely has no equilibrium.*patched=True"),
+        (fc.HPCC(registers="per-link"), "hpcc does not rest"),
+        (fc.DCQCN(feedback_delay=None), "feedback_delay: "),
         (fc.Swift(vai=True), "Variable AI and Sampling Frequency"),
     ):
         with pytest.raises(InputError, match=said):

@@ -15,12 +15,14 @@ def equations(one: Any) -> None:
     Raises
     ------
     InputError
-        Of more flows than marking holds.
+        Where marking holds not so many flows, or the delay is the path's.
     """
     found = one.rest
+    if one.parameters.feedback_delay is None:
+        raise InputError("symbolic: feedback_delay: DCQCN's equations have one, tau*; write feedback_delay='50us'")
     if not found["exists"]:
         raise InputError(
-            "symbolic: marking: these flows need more marks than pmax; write fewer flows, or a larger pmax"
+            "symbolic: marking: it has no equilibrium with these flows; write fewer flows, a larger pmax, or kmax above kmin"
         )
     law, p = one.law(fluid), one.parameters
     state = fluid.State(

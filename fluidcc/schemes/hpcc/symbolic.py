@@ -7,6 +7,7 @@ from typing import Any
 import sympy
 
 from fluidcc.contract.signals import Progress, Signals, Telemetry
+from fluidcc.errors import InputError
 from fluidcc.schemes.hpcc import fluid
 
 _LATE: Any = sympy.Integer(2**62)  # bytes: later than all that a round trip waits for
@@ -16,8 +17,15 @@ def equations(one: Any) -> None:
     """Write the equations into a `fluidcc.theory.symbolic.system.System`.
 
     Windows are mapped from one round trip to the next; rates of ``form="rate"`` move.
+
+    Raises
+    ------
+    InputError
+        Of parameters with which nothing rests.
     """
     found = one.rest
+    if "window_bytes" not in found:
+        raise InputError("symbolic: hpcc does not rest with these parameters; see fluidcc.limit_cycle")
     law, p = one.law(fluid), one.parameters
     window = one.state("W", found["window_bytes"])
     used = one.algebraic("U", found["utilisation_estimate"])
