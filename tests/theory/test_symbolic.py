@@ -13,6 +13,7 @@ import fluidcc as fc
 from fluidcc.contract.bind import binder
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import resolve
+from fluidcc.schemes.hpcc import symbolic as hpcc
 from fluidcc.theory.symbolic import model
 from fluidcc.theory.symbolic.world import World, _decay
 
@@ -150,12 +151,13 @@ def test_what_has_no_smooth_equilibrium_is_refused_by_name() -> None:
         (fc.NoControl(), "none has no smooth equilibrium"),
         ("dctcp", "dctcp cuts its window in jumps.*form='analysis'"),
         ("timely", "timely has no equilibrium.*patched=True"),
-        (fc.HPCC(registers="per-link"), "hpcc does not rest"),
         (fc.DCQCN(feedback_delay=None), "feedback_delay: "),
         (fc.Swift(vai=True), "Variable AI and Sampling Frequency"),
     ):
         with pytest.raises(InputError, match=said):
             fc.symbolic(scheme)
+    with pytest.raises(InputError, match="hpcc does not rest"):  # a register for each link
+        hpcc.equations(SimpleNamespace(rest={"exists": False}))
     with pytest.raises(InputError, match="more marks than pmax"):
         fc.symbolic(fc.DCTCP(form="analysis"), marking=fc.RED("20KB", "80KB", 1e-4))
 
