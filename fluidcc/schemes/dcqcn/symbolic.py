@@ -22,8 +22,8 @@ def equations(one: Any) -> None:
         raise InputError("symbolic: feedback_delay: DCQCN's equations have one, tau*; write feedback_delay='50us'")
     if not found["exists"]:
         raise InputError(
-            "symbolic: marking: it has no equilibrium with these flows; write fewer flows, a larger pmax, or kmax above "
-            "kmin"
+            "symbolic: marking: it has no equilibrium with these flows; write fewer flows, a larger pmax, or kmax "
+            "above kmin"
         )
     law, p = one.law(fluid), one.parameters
     state = fluid.State(
