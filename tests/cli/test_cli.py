@@ -96,7 +96,8 @@ def test_files_and_scenarios_go_round(fluidcc, tmp_path):
 def described(fluidcc, tmp_path, monkeypatch):
     """The scenario that options describe, as the command line saves it; nothing is computed of it."""
     monkeypatch.setattr(
-        "fluidcc.theory.control.equilibrium.equilibrium", lambda scenario: SimpleNamespace(as_dict=dict, others=())
+        "fluidcc.theory.control.equilibrium.equilibrium",
+        lambda scenario: SimpleNamespace(as_dict=lambda: {"exists": False}, others=()),
     )
 
     def call(*arguments):
