@@ -49,7 +49,7 @@ def _say_late(scenario: Scenario, until: float, interval: Any) -> None:
     """Warn of times that a run never sees: a number without a unit is of seconds, and was often meant otherwise."""
     starts = [(flow.start, f"flow {i} start") for i, flow in enumerate(scenario.flows)]
     delays = [(link.delay, f"link {i} delay") for i, link in enumerate(scenario.links)]
-    beyond = [(time, name) for time, name in starts + delays if time >= until]
+    beyond = [(time, name) for time, name in starts + delays if time >= until > 0]
     if interval is not None and (interval := quantity(interval, TIME, "sample_interval")) > until:
         beyond.append((interval, "sample_interval"))
     if beyond:
