@@ -73,6 +73,7 @@ def test_equal_traces_do_not_differ():
     assert found.difference["settling_time_rel"] == pytest.approx(0)
     assert found.within
     assert found.packet["seeds"] == [1, 2]
+    assert "seeds" not in found.fluid
 
 
 def test_the_fluid_is_compared_with_the_mean_over_the_seeds():

@@ -127,7 +127,9 @@ def test_times_count_from_the_last_start_of_the_long_lived() -> None:
 
 
 def test_a_finer_grid_counts_in_seconds() -> None:
-    assert settling(TWO, NAME, rates([1.2, 0.8, 0.2, 0.0, 0.0], 1e-3), 2e-3) == pytest.approx(2.5e-3)
+    gaps = [1.2, 0.8, 0.2, 0.0, 0.0]
+    assert settling(TWO, NAME, rates(gaps, 1e-3), 2e-3) == pytest.approx(2.5e-3)
+    assert settling(TWO, NAME, rates(gaps, begins=5.0), 2.0) == pytest.approx(7.5)  # of a trace cut from a longer one
 
 
 # -- rates and windows -------------------------------------------------------------------------------------------
