@@ -203,7 +203,7 @@ def test_late_flows_and_queueing_delays() -> None:
     """Steps land on starts and on the first byte's arrival; lags that grow with the queue are followed."""
     scenario = late(["0", "0.31ms", "0.7003ms"], 1)
     options: dict[str, Any] = {"until": "1.5ms", "window": ("0ms", "1.5ms")}
-    fine, coarse = (simulated(scenario, dt=dt, **options).summary for dt in ("0.05us", "0.2us"))
+    fine, coarse = (simulated(scenario, dt=dt, **options).summary for dt in ("0.1us", "0.4us"))
     ours = simulated(scenario, rtol=1e-6, **options).summary
     for name in ("mean", "max"):
         off = abs(coarse["queue_bytes"][name] / fine["queue_bytes"][name] - 1.0)
