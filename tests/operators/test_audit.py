@@ -8,6 +8,7 @@ import pytest
 import fluidcc as fc
 from fluidcc.operators import behaviour
 from fluidcc.operators.checks import ecn_bound
+from tests.operators.short_audits import short_audits
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g"
 
@@ -41,7 +42,8 @@ def severity(found, what):
 
 @pytest.fixture(scope="module")
 def sample():
-    return fc.audit(EXAMPLE / "config_db.json", EXAMPLE / "nic.txt", flows=8)
+    with short_audits():
+        return fc.audit(EXAMPLE / "config_db.json", EXAMPLE / "nic.txt", flows=8)
 
 
 def test_section_4_numbers():
@@ -189,7 +191,7 @@ def test_a_longer_round_trip_has_another_yardstick(tmp_path):
 
 
 @pytest.mark.usefixtures("short")
-def test_values_for_machines_name_files_and_places(tmp_path):
+def test_values_for_machines_name_files_and_places(tmp_path, short):
     switch, nic = edited(tmp_path, nic={"RPG_AI_RATE_P1": "131072"})
     found = fc.audit(switch, nic, port="Ethernet0", flows=2, packets=0).as_dict()["findings"]
     changes = {finding["what"]: finding["apply"] for finding in found}
