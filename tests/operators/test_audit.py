@@ -191,7 +191,7 @@ def test_a_longer_round_trip_has_another_yardstick(tmp_path):
 
 
 @pytest.mark.usefixtures("short")
-def test_values_for_machines_name_files_and_places(tmp_path, short):
+def test_values_for_machines_name_files_and_places(tmp_path):
     switch, nic = edited(tmp_path, nic={"RPG_AI_RATE_P1": "131072"})
     found = fc.audit(switch, nic, port="Ethernet0", flows=2, packets=0).as_dict()["findings"]
     changes = {finding["what"]: finding["apply"] for finding in found}

@@ -198,12 +198,13 @@ def long_past(one_depth: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adaptive_run, "_ATTEMPTS", 1_000_000)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("long_past")
 def test_late_flows_and_queueing_delays() -> None:
     """Steps land on starts and on the first byte's arrival; lags that grow with the queue are followed."""
     scenario = late(["0", "0.31ms", "0.7003ms"], 1)
     options: dict[str, Any] = {"until": "1.5ms", "window": ("0ms", "1.5ms")}
-    fine, coarse = (simulated(scenario, dt=dt, **options).summary for dt in ("0.1us", "0.4us"))
+    fine, coarse = (simulated(scenario, dt=dt, **options).summary for dt in ("0.05us", "0.2us"))
     ours = simulated(scenario, rtol=1e-6, **options).summary
     for name in ("mean", "max"):
         off = abs(coarse["queue_bytes"][name] / fine["queue_bytes"][name] - 1.0)
