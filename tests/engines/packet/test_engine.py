@@ -162,7 +162,7 @@ def stepped(scenario: fc.Scenario, until: float, each: int, log: int = 0) -> lay
         assert status != REFILL
 
 
-RANDOM = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+RANDOM = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 
 
 @RANDOM

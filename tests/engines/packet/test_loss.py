@@ -59,8 +59,8 @@ def closed_form(loss: float) -> float:
 
 
 def test_goodput_of_go_back_n_is_that_of_the_closed_form() -> None:
-    """One rate of loss, half a second of 6 million slots: its standard error is 0.6 %."""
-    measured = goodput(0.003, "gbn", 0.25)
+    """One rate of loss, a second of 12.5 million slots: its standard error is 0.4 %."""
+    measured = goodput(0.003, "gbn", 0.5)
     assert measured == pytest.approx(closed_form(0.003), rel=TOLERANCE)
     assert goodput(0.003, "irn", 0.1) >= measured
 
