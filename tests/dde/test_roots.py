@@ -57,9 +57,9 @@ def test_no_undelayed_term():
 
 
 def test_lambert_w():
-    """s = a + W_k(b tau e^(-a tau)) / tau, 40 roots of each of 25 equations."""
+    """s = a + W_k(b tau e^(-a tau)) / tau, 40 roots of each of 50 equations."""
     rng = np.random.default_rng(1)
-    for _ in range(25):
+    for _ in range(50):
         a, b, tau = *rng.normal(scale=3, size=2), rng.uniform(0.1, 3)
         found = roots(scalar(a, b, tau), 40)
         branches = a + lambertw(b * tau * np.exp(-a * tau), np.arange(-60, 61)) / tau
