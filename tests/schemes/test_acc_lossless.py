@@ -89,7 +89,7 @@ def counted(scenario: Scenario, until: Any, samples: int = 40) -> tuple[Any, lis
 def test_no_byte_is_lost_made_or_out_of_bounds() -> None:
     """Of Fig. 1's chain, with pauses up to the senders: counts at each hop, each queue, each ingress, each sender."""
     scenario = chain(15, True, fc.ACC(), NoControl())
-    system, carries, plan = counted(scenario, "2.6ms")
+    system, carries, plan = counted(scenario, "4ms")
     hops, gate, net = [flow for flow, _, _ in system._hops], system._gate, system.network
     own, last = np.array(gate.own), np.append(np.array(gate.own)[1:], True)
     members = np.array([flow.multiplicity for flow in scenario.flows])[hops]
