@@ -850,6 +850,7 @@ ELSEWHERE = {
     "the model's queue outgrows the buffer",
     "the fixed point is beyond the buffer",
     "the engines contradict each other",
+    "the flows settle in two ways",
 }
 # No file is known that brings it about since rates are kept within their limits.
 UNREACHED = "the simulation does not stay finite"
