@@ -96,7 +96,7 @@ def test_rings():
 def test_random_systems():
     """Residuals, and none missed: the argument principle counts as many roots right of a line between two of them."""
     rng = np.random.default_rng(2)
-    for _ in range(50):
+    for _ in range(100):
         system = draw(rng)
         found = roots(system, 8)
         assert found.state == "ok"

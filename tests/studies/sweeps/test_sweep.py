@@ -102,7 +102,6 @@ def test_flows_are_swept_by_multiplicity():
         assert float(swept["queue_bytes.max_whole_run"].sel(n=n)) == pytest.approx(alone, rel=1e-9)
 
 
-@pytest.mark.slow
 def test_path_delays_with_queueing_may_be_swept():
     swept = fc.sweep(
         lambda delay: fc.parking_lot(3, delay=delay, scheme=fc.DCQCN(feedback_delay=None)),
