@@ -99,7 +99,9 @@ def test_a_mutation_is_killed_survives_or_is_refused(
 
 
 def test_what_has_no_end_is_killed(checkout: Copy) -> None:
-    endless = dataclasses.replace(PLAIN, before="return 1 if x > 0 else -1", after="while True: pass")
+    endless = dataclasses.replace(
+        PLAIN, before="return 1 if x > 0 else -1", after="while True: __import__('time').sleep(9)"
+    )
     found = checkout.judge(endless, 3.0, {})
     assert (found.result, "3 s" in found.text) == (KILLED, True)
 

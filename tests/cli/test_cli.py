@@ -17,6 +17,7 @@ from fluidcc.contract.preset import Preset
 from fluidcc.operators.audit import audit as audit_files
 from fluidcc.schemes.dcqcn import PRESETS
 from fluidcc.theory.control.equilibrium import equilibrium
+from tests.operators.short_audits import short_audits
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g"
 SHORT = ["--until", "3ms"]
@@ -328,7 +329,8 @@ def test_sweeping_flows_goes_by_multiplicity(fluidcc, monkeypatch):
 
 @cache
 def audited_once(*arguments, **options):
-    return audit_files(*arguments, **options)
+    with short_audits():
+        return audit_files(*arguments, **options)
 
 
 @pytest.fixture

@@ -19,7 +19,13 @@ def test_bytes_over_the_window(engine: str, size: str) -> None:
     assert found["utilisation"] * 5e9 * 200e-6 == pytest.approx(3 * expected, rel=1e-6)
 
 
-@pytest.mark.parametrize("scheme", [fc.DCQCN(), fc.TIMELY(), fc.HPCC(), fc.Swift(), fc.DCTCP()])
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        fc.DCQCN(),
+        *(pytest.param(one, marks=pytest.mark.slow) for one in (fc.TIMELY(), fc.HPCC(), fc.Swift(), fc.DCTCP())),
+    ],
+)
 def test_of_every_scheme_in_the_fluid(scheme: object) -> None:
     scenario = fc.incast(2, scheme=scheme, rate="40Gbps", size="50KB")
     found = fc.simulate(scenario, "400us", window="0:400us", estimate_error=False).summary

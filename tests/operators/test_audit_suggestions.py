@@ -31,6 +31,7 @@ from fluidcc.operators.checks import fixed_point
 from fluidcc.operators.finding import Finding
 from fluidcc.operators.reach import reach
 from fluidcc.theory.control.equilibrium import equilibrium
+from tests.operators.short_audits import short_audits
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g"
 PORT = "Ethernet0"  # 100 Gb/s; the paper's thresholds scale to 12.5 KB and 500 KB
@@ -742,11 +743,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Files], 
             known[key] = files.audited(tmp_path_factory.mktemp("files"))
         return known[key]
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fluidcc.operators.behaviour.SEEDS", 4)
-        for module in ("behaviour", "packet_check"):
-            patch.setattr(f"fluidcc.operators.{module}.OPENS", "25ms")
-            patch.setattr(f"fluidcc.operators.{module}.CLOSES", "50ms")
+    with short_audits(4, "25ms", "50ms") as patch:
         for module, function in (
             ("fluidcc.theory.control.equilibrium", equilibrium),
             ("fluidcc.operators.audit", reach),

@@ -20,6 +20,7 @@ from fluidcc.operators.json_patch import pointer
 from fluidcc.operators.nvidia_settings import SETTINGS
 from fluidcc.operators.ports import alike, read_ports
 from fluidcc.operators.registers import REGISTERS, register_of
+from tests.operators.short_audits import short_audits
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g"
 BEST = {"kmin": 2e3, "kmax": 123e3, "pmax": 0.06}
@@ -263,7 +264,8 @@ def test_pointers_escape() -> None:
 
 
 def test_an_audit_says_what_to_type(tmp_path: Path) -> None:
-    found = fc.audit(EXAMPLE / "config_db.json", EXAMPLE / "nic.txt", port="Ethernet0")
+    with short_audits():
+        found = fc.audit(EXAMPLE / "config_db.json", EXAMPLE / "nic.txt", port="Ethernet0")
     commands = found.commands({"kmin": "5KB", "kmax": "200KB", "pmax": "1%", "g": "1/256"})
     assert commands.registers == {"dce_tcp_g": 1020}
     assert "a profile of their own" in " ".join(commands.notes)  # 31 others have it too, and only one was asked about

@@ -99,9 +99,9 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(behaviour, "CLOSES", "5ms")
 
 
-def test_a_dozen_mutations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = [audited(seed, tmp_path, capsys) for seed in range(12)]
-    assert 2 <= sum(status == 0 for status in found) <= 11  # some are answered, some are refused
+def test_six_mutations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = [audited(seed, tmp_path, capsys) for seed in range(6)]
+    assert 1 <= sum(status == 0 for status in found) <= 5  # some are answered, some are refused
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from fluidcc.cli.request import Request, with_ports
 from fluidcc.errors import InputError
 from fluidcc.operators.headroom import needed
 from fluidcc.operators.ports import read_ports
+from tests.operators.short_audits import short_audits
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g"
 
@@ -118,7 +119,8 @@ def test_a_run_takes_the_port_that_the_audit_calls_the_worst(config: Callable[..
     """Not the first that is up: the one whose faults can be read, here a cable that its headroom does not cover."""
     path = config(lambda tables: tables["CABLE_LENGTH"]["AZURE"].update({long: "2000m"} if long else {}))
     request = with_ports(Request("dcqcn", sources=[str(path), str(EXAMPLE / "nic.txt")]))
-    found = fc.audit(path, EXAMPLE / "nic.txt", packets=0)
+    with short_audits():
+        found = fc.audit(path, EXAMPLE / "nic.txt", packets=0)
     assert request.ports[0].names == found.names
     assert request.ports[0].switch == found.switch
     assert found.names[0] == (long or "Ethernet0")
@@ -137,7 +139,8 @@ def test_a_run_takes_a_port_that_marks(config: Callable[..., Path]) -> None:
 
 
 def test_what_many_flows_do_is_asked_of_the_fluid(config: Callable[..., Path]) -> None:
-    found = fc.audit(config(), EXAMPLE / "nic.txt", port="Ethernet0", flows=1000)
+    with short_audits():
+        found = fc.audit(config(), EXAMPLE / "nic.txt", port="Ethernet0", flows=1000)
     assert found.behaviour is not None
     assert found.behaviour["engine"] == "fluid"
     assert found.behaviour["seeds"] is None

@@ -37,13 +37,9 @@ def pipe(scenario: fc.Scenario) -> float:
     return float(base_rtt_with_serialisation(scenario, scenario.flows[0]) * scenario.links[0].rate) / PACKET
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "setting",
-    [
-        Setting("10Gbps", 60, 2, "100us"),
-        pytest.param(Setting("10Gbps", 60, 8), marks=pytest.mark.slow),
-        pytest.param(Setting("100Gbps", 300, 2), marks=pytest.mark.slow),
-    ],
+    "setting", [Setting("10Gbps", 60, 2, "100us"), Setting("10Gbps", 60, 8), Setting("100Gbps", 300, 2)]
 )
 def test_cycles_as_its_equations_do(setting: Setting) -> None:
     ours = simulated(setting, "analysis")

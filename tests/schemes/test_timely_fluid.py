@@ -118,18 +118,14 @@ def test_what_the_fluid_does_not_model_is_refused() -> None:
 # -- delays observed ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scheme", "rates", "until", "method"),
     [
         (PATCHED, (7.0, 2.5, 1.0), 10e-3, "rk4"),
-        *(
-            pytest.param(*case, marks=pytest.mark.slow)
-            for case in (
-                (PATCHED, (6.0, 5.0), 10e-3, "euler"),
-                (PATCHED, (6.0, 5.0), 10e-3, "heun"),
-                (PLAIN, (6.0, 5.0), 0.7e-3, "rk4"),
-            )
-        ),
+        (PATCHED, (6.0, 5.0), 10e-3, "euler"),
+        (PATCHED, (6.0, 5.0), 10e-3, "heun"),
+        (PLAIN, (6.0, 5.0), 0.7e-3, "rk4"),
     ],
     ids=["patched, three rates", "patched, euler", "patched, heun", "plain"],
 )

@@ -156,6 +156,7 @@ def test_a_worker_that_is_killed_is_survived(cluster: Any, tmp_path: Path, monke
     assert same(found, theirs)
 
 
+@pytest.mark.slow
 def test_workers_that_die_are_refused_in_words(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches Dask's own exception, whose words are for its developers."""
     monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
@@ -209,9 +210,13 @@ def test_a_worker_that_comes_later_gets_work() -> None:
 
 
 def test_a_scheduler_that_is_lost_is_said(address: str) -> None:
-    """Catches a cancelled future, which has no words at all."""
+    """Catches a cancelled future, which has no words at all, and Dask's own words for workers that died."""
     with pytest.raises(SchedulerError, match="dask: the scheduler was lost"), connected(address):
         raise CancelledError
+    died = distributed.KilledWorker("a job", SimpleNamespace(address="tcp://one:1"), 0)
+    words = r"dask: workers died at one job again and again, .*tcp://one:1.* last; .*more memory"
+    with pytest.raises(SchedulerError, match=words), connected(address):
+        raise died
 
 
 @pytest.mark.parametrize("command", COMMANDS)

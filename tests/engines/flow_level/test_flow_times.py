@@ -193,7 +193,7 @@ def test_the_ideals_loads_are_its_bytes_however_far_its_events_are_apart(scheme:
 @pytest.mark.parametrize("size", [1e3, 1e5])
 def test_the_last_acks_are_among_the_load(model: str, size: float) -> None:
     """Also of what ends long before the next begins, and of the last; each port's to a thousandth."""
-    given = scenario([(0, 5, 0.0, size), (0, 5, 1e-3, size)])
+    given = scenario([(0, 5, 0.0, size), (0, 5, 2e-4, size)])
     times = flow_times(given, model=model)
     packet = given.wire_packet_of(given.flows[0])
     data = 2 * size * packet / 1000

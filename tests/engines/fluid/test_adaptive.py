@@ -198,6 +198,7 @@ def long_past(one_depth: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adaptive_run, "_ATTEMPTS", 1_000_000)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("long_past")
 def test_late_flows_and_queueing_delays() -> None:
     """Steps land on starts and on the first byte's arrival; lags that grow with the queue are followed."""

@@ -79,6 +79,7 @@ def test_service_is_strict_by_priority_and_weighted_max_min_among_equals(
                 assert served[j] / heavy <= served[i] / weight * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", [(1.0, 3.0)])
 def test_backlogged_classes_get_their_weights(weights: tuple[float, float], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fluidcc.engines.fluid.plan._MARGIN", 5.0)  # room for what waits at a quarter of the link
@@ -189,6 +190,7 @@ def test_what_is_unused_fills_the_link() -> None:
     assert own(run(beside("spare", "40Gbps")))[-500:].mean() == pytest.approx(ETA * 0.6, rel=0.002)
 
 
+@pytest.mark.slow
 def test_three_branches_cycle_where_the_recursion_has_no_rest() -> None:
     """Served at 0.6 B with half guaranteed: a two-cycle of the recursion, 0.57 and 0.746; with U averaged over a round
     trip one of several round trips, in the fluid as in packets: extremes within 5 %, period within 10 %."""

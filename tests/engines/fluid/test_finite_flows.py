@@ -87,6 +87,7 @@ def test_whatever_the_method(delay: Any, method: str, dtype: str) -> None:
     assert_conserved(scenario, trace, SINGLE if dtype == "float32" else ROUNDING)
 
 
+@pytest.mark.slow
 def test_flow_control_loses_and_makes_none() -> None:
     """Flow 0 is held where flow 2 joins it, and the first link is paused for it."""
     options = {"pfc": PFC(xoff="20KB"), "marking": RED("1MB", "2MB", 1.0), "delay": "1us"}

@@ -136,9 +136,8 @@ def several(builder: Any, **changes: Any) -> Scenario:
     return resolve(dataclasses.replace(scenario, flows=tuple(flows)))
 
 
-@pytest.mark.parametrize(
-    ("builder", "order"), [(fc.incast, [2, 0, 1]), pytest.param(fc.parking_lot, [1, 2, 0], marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("builder", "order"), [(fc.incast, [2, 0, 1]), (fc.parking_lot, [1, 2, 0])])
 def test_order_of_flows_does_not_matter(builder: Any, order: list[int]) -> None:
     one = run(several(builder), "4ms")
     other = run(permuted(several(builder), order), "4ms")
@@ -561,6 +560,7 @@ def means(method: str, dt: float) -> np.ndarray:
     return np.array([summary["queue_bytes"]["mean"] / KB, *rates])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_depth")
 def test_methods_agree_in_the_limit() -> None:
     limit = means("rk4", STEP / 2)

@@ -211,7 +211,7 @@ def test_the_best_are_ranked_again_only_when_a_point_is_new(monkeypatch) -> None
         return smoothed(*arguments)
 
     monkeypatch.setattr("fluidcc.studies.tuning.search.smoothed", counting)
-    search(space, goal, evaluator, evaluations=300, seed=1, known=[])
+    search(space, goal, evaluator, evaluations=120, seed=1, known=[])
     assert ranked_at
     assert len(ranked_at) <= len(set(ranked_at)) + 1  # once where the pattern search begins
 
