@@ -22,6 +22,7 @@ LESS = {
     "tune": ["--evaluations", "8", "--seeds", "1", "--packets", "0", "--sensitivity", "0", "--until", "5ms"],
     "fabric": ["--seeds", "1"],
     "collective": ["--seeds", "1"],
+    "audit": ["--packets", "0"],
 }
 
 
