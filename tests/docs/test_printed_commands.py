@@ -80,16 +80,19 @@ def test_files_that_a_page_names_exist(page: Path) -> None:
 ELSEWHERE = re.compile(r"fluidcc (reproduce|verify|explore)\b|--hosts 1024 --bytes 1GB")
 # Of single commands, less than `LESS` says.
 LESS_OF = {
-    "--hosts 64 --bytes 100MB": ["--bytes", "4MB"],
-    "--bytes 16MB": ["--bytes", "2MB"],
-    "--oversubscription 2 --jobs 2": ["--bytes", "1MB"],
+    "--hosts 64 --bytes 100MB": ["--bytes", "1MB"],
+    "--seeds 8 --plot both.png": ["--seeds", "2"],
+    "--bytes 16MB": ["--bytes", "1MB"],
+    "--oversubscription 2 --jobs 2": ["--bytes", "256KB"],
     "--pairs 20": ["--until", "15ms"],
     "--over kmin=5KB:100KB:32": ["--until", "5ms"],  # 512 points
     "--until 2ms --seeds 5": ["--until", "500us"],
 }
 # Of samples, the same calls with fewer seeds and points, over shorter times.
 LESS_OF_SAMPLES = {
-    "findings_acc": {'until="5ms", threads=1': 'until="300us", threads=1'},
+    "collectives": {'16MB", seeds=5': '1MB", seeds=2', '"64MB"': '"4MB"', '"16MB", ranks=8': '"1MB", ranks=8'},
+    "fabrics": {'until="2ms", seeds=5': 'until="500us", seeds=2'},
+    "findings_acc": {'until="5ms", threads=1': 'until="100us", threads=1'},
     "findings_fairness": {"range(3)": "range(1)", "range(8)": "range(1)"},
     "limit_cycles": {"range(6, 17)": "range(8, 11)", "range(2, 21)": "range(8, 11)"},
     "stability": {"range(2, 21, 2)": "(4, 8)", 'until="200ms"': 'until="20ms"', "110e-6, 31": "110e-6, 11"},
