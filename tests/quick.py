@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-OPTIONS: dict[str, bool | int] = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
+OPTIONS: dict[str, Any] = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
 FLAGS = " ".join(f"--{name}={str(value).lower()}" for name, value in OPTIONS.items())
 # Slow tests that compile as users do.
-AS_USERS = ("cli", "compiling", "proofs", "test_notebooks", "test_own_scheme")
+AS_USERS = ("cli", "compiling", "proofs", "test_own_scheme")
 
 
 def add_to_environment() -> None:
@@ -56,7 +56,7 @@ class Plugin:
             self._patch = None
         if quick:
             self._patch = pytest.MonkeyPatch()
-            made = compiler.get_compile_options
+            made: Any = compiler.get_compile_options
 
             def options(*given: Any, env_options_overrides: dict[str, Any] | None = None, **named: Any) -> Any:
                 return made(*given, env_options_overrides={**OPTIONS, **(env_options_overrides or {})}, **named)
