@@ -23,7 +23,7 @@ LESS = {
     "fabric": ["--seeds", "1"],
     "collective": ["--seeds", "1"],
     "audit": ["--packets", "0"],
-    "fit": ["--runs", "100"],
+    "fit": ["--runs", "200"],
 }
 
 

@@ -166,7 +166,7 @@ def test_a_killed_sweep_goes_on_and_is_the_same(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_three_kills_and_a_lost_worker(tmp_path: Path) -> None:
     pytest.importorskip("distributed", reason="Dask is an optional extra")
-    draw, points = random.Random(os.urandom(8)), 1_000
+    draw, points = random.Random(os.urandom(8)), 2_000
     began = time.perf_counter()
     killed_sweeps.sweep(tmp_path / "whole.zarr", tmp_path / "whole.log", points)
     took = time.perf_counter() - began
