@@ -2,6 +2,7 @@
 
 import gc
 import math
+import os
 import signal
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import settings
 
 import fluidcc  # sets XLA's flag before anything starts JAX
 from fluidcc import progress
-from tests import compilations, quick
+from tests import compilations
 
 assert fluidcc
 
@@ -37,9 +38,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("markexpr") == "not slow":
-        quick.add_to_environment()
-    else:
-        config.pluginmanager.register(quick.Plugin(), "fluidcc-quick")
+        # Half of the time to compile; runs take longer and differ in rounding, so slow tests run what users run.
+        quick = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {quick}"
     config.pluginmanager.register(compilations.Plugin(config), "fluidcc-compilations")
 
 
@@ -61,14 +62,13 @@ _FIRST = (
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     budget = compilations.read()
-    one_way = config.getoption("markexpr") == "not slow"
 
-    def turn(item: pytest.Item) -> tuple[bool, int, int, str]:
+    def turn(item: pytest.Item) -> tuple[int, int, str]:
         file = item.nodeid.partition("::")[0]
         ranks = (rank for rank, start in enumerate(_FIRST) if file.startswith(f"tests/{start}"))
-        return not (one_way or quick.is_quick(file)), next(ranks, len(_FIRST)), -budget.get(file, 0), file
+        return next(ranks, len(_FIRST)), -budget.get(file, 0), file
 
     items.sort(key=turn)
 

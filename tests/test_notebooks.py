@@ -32,50 +32,10 @@ def python(cell):
     return re.sub(r"\A%%writefile .*\n", "", cell.source)
 
 
-# The same calls with fewer points and seeds, over shorter times; with all of it `make results` runs them.
-LESS = {
-    "acc_halt_drain": {"range(6)": "range(2)"},
-    "delay_equations": {"np.linspace(1, 20, 100)": "np.linspace(1, 20, 20)", "(4, 14, 100)": "(4, 14, 20)"},
-    "fairness": {"for seed in range(8)": "for seed in range(1)"},
-    "four_descriptions": {"range(16)": "range(4)"},
-    "getting_started": {"200e3, 8)": "200e3, 4)", "800e3, 8)": "800e3, 4)", 'until="50ms"': 'until="30ms"'},
-    "hpcc_pareto": {"count = 6, 10_000": "count = 6, 1_000", "steps=10_000": "steps=6_000"},
-    "hpcc_wai": {
-        # test_verify has the others.
-        '"hpcc-33-rule", "hpcc-33-beyond", "hpcc-54-wai-16", "hpcc-51-wai"': '"hpcc-33-rule"',
-        "(0.25, 0.5, 0.9, 1.5, 3, 8)": "(0.5, 3)",
-    },
-    "stability": {
-        "range(2, 31), ": "range(2, 31, 3), ",
-        "(20, 120, 17)": "(20, 120, 9)",
-        "range(2, 31, 4)": "(4, 8)",
-        "range(7, 17)": "range(9, 12)",
-        "(-12, -1, 23)": "(-12, -1, 7)",
-        "(20, 90, 22)": "(20, 90, 7)",
-        "(0.004, 0.196, 17)": "(0.004, 0.196, 7)",
-        "(0.5, 20, 14)": "(0.5, 20, 7)",
-        "(2, 70, 18)": "(2, 70, 7)",
-        "(4.7, 39.7, 15)": "(4.7, 39.7, 7)",
-    },
-    "tuning": {"evaluations=200": "evaluations=60", "packet_seeds=4": "packet_seeds=1"},
-}
-
-
-def shortened(path):
-    """The notebook with less of what takes seconds."""
-    notebook = nbformat.read(path, as_version=4)
-    for old, new in LESS.get(path.stem, {}).items():
-        cells = [cell for cell in notebook.cells if cell.cell_type == "code" and old in cell.source]
-        assert cells, f"{path.name} has {old} no more: correct LESS"
-        for cell in cells:
-            cell.source = cell.source.replace(old, new)
-    return notebook
-
-
 @pytest.mark.slow
 @each
 def test_runs_from_a_fresh_kernel_in_an_empty_folder(path, tmp_path):
-    notebook = shortened(path)
+    notebook = nbformat.read(path, as_version=4)
     execute(notebook, tmp_path)
     assert list(tmp_path.iterdir()) == []  # and leaves it so
 
