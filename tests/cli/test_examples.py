@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from fluidcc.cli.app import app, run
+from fluidcc.operators import behaviour
 from tests.docs.printed import LESS
 
 # What is by nature the user's: a switch's and a NIC's settings.
@@ -69,6 +70,7 @@ def test_examples_run_as_printed(command: str, tmp_path: Path, monkeypatch, caps
     for file in SETTINGS.iterdir():
         shutil.copy(file, tmp_path)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(behaviour, "SEEDS", 2)  # of the audit
     for words in examples_of(help_of(*filter(None, [command]))):
         status = run([*words[1:], *LESS.get(words[1], [])])
         out, err = capsys.readouterr()

@@ -19,9 +19,11 @@ _PLACEHOLDER = re.compile(r"(?<![\w.])(?:NAME|FILE|FILE\.\w+|SCHEME|COMMAND|DIR|
 
 # Of what takes minutes, less: what is given twice counts the second time. `tests/cli/test_demo.py` tunes with packets.
 LESS = {
-    "tune": ["--evaluations", "8", "--seeds", "1", "--packets", "0", "--sensitivity", "0", "--until", "5ms"],
+    "tune": ["--evaluations", "4", "--seeds", "1", "--packets", "0", "--sensitivity", "0", "--until", "5ms"],
     "fabric": ["--seeds", "1"],
     "collective": ["--seeds", "1"],
+    "audit": ["--packets", "0"],
+    "fit": ["--runs", "200"],
 }
 
 

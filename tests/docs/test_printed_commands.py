@@ -15,6 +15,7 @@ from typer.main import get_command
 
 import fluidcc as fc
 from fluidcc.cli.app import app, run
+from fluidcc.operators import behaviour
 from fluidcc.proofs.verdict.registry import list_claims, list_figures
 from tests.docs.printed import LESS, PAGES, ROOT, Printed, commands, samples
 
@@ -80,16 +81,19 @@ def test_files_that_a_page_names_exist(page: Path) -> None:
 ELSEWHERE = re.compile(r"fluidcc (reproduce|verify|explore)\b|--hosts 1024 --bytes 1GB")
 # Of single commands, less than `LESS` says.
 LESS_OF = {
-    "--hosts 64 --bytes 100MB": ["--bytes", "4MB"],
-    "--bytes 16MB": ["--bytes", "2MB"],
-    "--oversubscription 2 --jobs 2": ["--bytes", "1MB"],
+    "--hosts 64 --bytes 100MB": ["--bytes", "1MB"],
+    "--seeds 8 --plot both.png": ["--seeds", "2"],
+    "--bytes 16MB": ["--bytes", "1MB"],
+    "--oversubscription 2 --jobs 2": ["--bytes", "256KB"],
     "--pairs 20": ["--until", "15ms"],
     "--over kmin=5KB:100KB:32": ["--until", "5ms"],  # 512 points
     "--until 2ms --seeds 5": ["--until", "500us"],
 }
 # Of samples, the same calls with fewer seeds and points, over shorter times.
 LESS_OF_SAMPLES = {
-    "findings_acc": {'until="5ms", threads=1': 'until="300us", threads=1'},
+    "collectives": {'16MB", seeds=5': '1MB", seeds=2', '"64MB"': '"4MB"', '"16MB", ranks=8': '"1MB", ranks=8'},
+    "fabrics": {'until="2ms", seeds=5': 'until="500us", seeds=2'},
+    "findings_acc": {'until="5ms", threads=1': 'until="100us", threads=1'},
     "findings_fairness": {"range(3)": "range(1)", "range(8)": "range(1)"},
     "limit_cycles": {"range(6, 17)": "range(8, 11)", "range(2, 21)": "range(8, 11)"},
     "stability": {"range(2, 21, 2)": "(4, 8)", 'until="200ms"': 'until="20ms"', "110e-6, 31": "110e-6, 11"},
@@ -121,6 +125,7 @@ def test_runs_as_printed(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     """In the order of the page, in a folder with the files that it names; a difference between engines is an answer."""
     at_home(tmp_path)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(behaviour, "SEEDS", 2)  # of the audit
     if any("measured.nc" in one.text for one in to_run(page)):
         assert run(MEASURED.split()[1:]) == 0
     for one in to_run(page):

@@ -105,6 +105,6 @@ def test_six_mutations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.slow
-def test_a_hundred_mutations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = [audited(seed, tmp_path, capsys) for seed in range(1000, 1100)]
-    assert 20 <= sum(status == 0 for status in found) <= 95
+def test_sixty_mutations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = [audited(seed, tmp_path, capsys) for seed in range(1000, 1060)]
+    assert 12 <= sum(status == 0 for status in found) <= 57

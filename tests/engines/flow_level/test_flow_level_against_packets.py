@@ -32,12 +32,12 @@ AIM, SHARE = 0.05, 0.9
     ],
 )
 def test_jobs_end_when_they_do_by_packets(scheme: str) -> None:
-    errors = []
-    for number in range(CASES):
-        each = case(number)
-        if each.job != "poisson":
-            errors.append(measured(each, scheme, ["dynamics"])["dynamics"].end)
-    assert np.mean(np.abs(errors) <= AIM) >= SHARE
+    """Over with the miss that is one too many; all-to-alls, which are missed most, come first."""
+    jobs = [each for each in map(case, range(CASES)) if each.job != "poisson"]
+    missed = 0
+    for each in sorted(jobs, key=lambda job: job.job):
+        missed += not abs(measured(each, scheme, ["dynamics"])["dynamics"].end) <= AIM
+        assert missed <= (1 - SHARE) * len(jobs)
 
 
 @pytest.mark.slow

@@ -143,8 +143,8 @@ def test_floats_are_the_fractions_for_64_steps():
 
 @needs_gmpy2
 @pytest.mark.slow
-def test_floats_are_the_fractions_for_64_steps_on_thirty_more():
-    assert compare(range(20, 50), 64) < 1e-12
+def test_floats_are_the_fractions_for_64_steps_on_ten_more():
+    assert compare(range(20, 30), 64) < 1e-12
 
 
 # A.3, backwards: rates and links' levels are chosen, capacities follow, and everything is rational
