@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.engines.packet import layout
-from fluidcc.engines.packet.flow_control import stuck_ports
+from fluidcc.engines.packet.flow_control import _resumes, stuck_ports
 from fluidcc.engines.packet.switch import admit, release
 from tests.engines.packet.plain import plain
 from tests.engines.packet.test_flow_control import further, ran, ring
@@ -102,6 +103,16 @@ def stuck_bytes(sim: Any, i: int) -> dict[int, int]:
         found[came] = found.get(came, 0) + int(sim.packets[k].wire)
         k = int(sim.packets[k].next)
     return found
+
+
+@pytest.mark.parametrize(("stays", "xoff", "goes"), [(0, 100, True), (1, 100, False), (1, 501, True), (2, 501, False)])
+def test_an_empty_ingress_goes_on_whatever_the_gap(stays: int, xoff: int, goes: bool) -> None:
+    """A gap of 500 B above a threshold of 100 would hold it for ever; one that keeps bytes must be a gap below."""
+    _, port, node = switch(xoff=xoff)
+    node.xon_gap, port.stopping, port.wire_head = 500, 1 << 1, 0
+    port.queues[1].ingress = 5000
+    sim: Any = SimpleNamespace(ports=[port], nodes=[node])
+    assert _resumes(sim, 0, 1, {(0, 1): stays}) is goes
 
 
 def test_a_ring_holds_as_long_as_its_reserve_is_short() -> None:
