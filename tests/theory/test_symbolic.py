@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+import json
+import sys
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -187,6 +189,22 @@ def test_branches_are_those_of_the_numbers() -> None:
     assert {str(each) for each in one.assumed} == {"a <= b", "a < b", "b > a", "a < 5"}
     with pytest.raises(ValueError, match="there is such a symbol"):
         one.symbol("a", 1.0)
+
+
+def test_a_law_of_another_package_runs_on_symbols() -> None:
+    """With what it calls in its own module and in others of its package; what is of neither stays."""
+    helper, law = ModuleType("mine.helper"), ModuleType("mine.law")
+    exec("import jax.numpy as jnp\ndef least(a, b): return jnp.minimum(a, b)", vars(helper))
+    vars(law)["least"] = vars(helper)["least"]
+    exec("import json\ndef half(a): return a / 2\ndef rate(a, b): return half(least(a, b))", vars(law))
+    sys.modules |= {"mine.helper": helper, "mine.law": law}
+    one = world()
+    a, b = one.symbol("a", 2.0), one.symbol("b", 3.0)
+    on_symbols = one.law(law)
+    assert on_symbols.rate(a, b) == a / 2
+    assert on_symbols.json is json
+    for name in ("mine.helper", "mine.law"):
+        del sys.modules[name]
 
 
 def test_powers_of_what_is_not_marked_are_written_as_such() -> None:

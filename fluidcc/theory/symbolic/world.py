@@ -125,14 +125,15 @@ class World:
     def _on_symbols(self, name: str, value: Any, module: ModuleType, names: dict[str, Any]) -> Any:
         if value is jnp or (name == "xp" and isinstance(value, ModuleType)):
             return self
+        own = (*_COPIED, f"{module.__name__.rpartition('.')[0]}.")  # a scheme may be of another package
         if isinstance(value, ModuleType):
-            return self.law(value) if value.__name__.startswith(_COPIED) else value
+            return self.law(value) if value.__name__.startswith(own) else value
         if isinstance(value, jax.custom_jvp) or getattr(value, "__module__", "") == stable_math.__name__:
             return _EXACT.get(name, value)
         if not isinstance(value, FunctionType):
             return value
         home = value.__globals__["__name__"]
-        if not home.startswith(_COPIED) and not home.startswith("fluidcc.contract."):
+        if not home.startswith((*own, "fluidcc.contract.")):
             return value
         around = names if home == module.__name__ else vars(self.law(sys.modules[home]))
         made = FunctionType(value.__code__, around, value.__name__, value.__defaults__, value.__closure__)
