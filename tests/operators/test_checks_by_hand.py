@@ -37,6 +37,16 @@ def words(found: Any) -> dict[str, Finding]:
     return {each.what: each for each in found}
 
 
+@pytest.mark.parametrize(("mask", "off"), [(1 << 3, False), (1 << 5, True), (0, True), (255, False)])
+def test_a_mask_is_of_priorities_and_not_of_queues(mask: int, off: bool) -> None:
+    made = port(priority=3, queue=5, lossless_priorities=(3,))
+    settings = NicSettings({"roce_cc_prio_mask": float(mask)}, "nic.txt")
+    found = words(checks.nic(made, settings, resolve(PRESETS["vendor"].scheme)))
+    assert ("DCQCN is off for this priority" in found) is off
+    if off:
+        assert found["DCQCN is off for this priority"].suggest == f"set ROCE_CC_PRIO_MASK to {mask | 1 << 3}"
+
+
 def test_pfc_before_ecn_is_judged_by_section_4() -> None:
     """beta (B - 8 n t)/(8 n (beta + 1)): B 12 MB, 4 ports, t 25 KB, beta 2 give 2 x 11.2 MB/96 = 233 333 B."""
     made = port(buffer_size=12e6, headroom=25e3, ports=4, dynamic_th=1.0)
