@@ -50,7 +50,7 @@ def test_runs_are_kept_and_not_made_again(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_table_2(tmp_path, monkeypatch):
-    """Of half the time that ``--quick`` takes, in which TIMELY deadlocks too."""
+    """Half the time that ``--quick`` takes, in which TIMELY deadlocks too."""
     monkeypatch.setattr(acc_table2, "QUICK_UNTIL", 10e-3)
     result, data = made("acc-table2", tmp_path, (1650, 630))
     assert result.values["deadlocks_timely"] > 0

@@ -178,7 +178,7 @@ def world() -> World:
 
 
 def test_branches_are_those_of_the_numbers() -> None:
-    """What decides is kept, as it holds; a bound between numbers is none of it."""
+    """Conditions that decided are kept, as they hold; a bound between numbers is none of them."""
     one = world()
     a, b = one.symbol("a", 2.0), one.symbol("b", 3.0)
     assert (one.minimum(a, b), one.maximum(a, b)) == (a, b)
