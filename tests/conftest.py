@@ -39,10 +39,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("markexpr") == "not slow":
-        # Half of the time to compile; runs take longer and differ in rounding, so slow tests run what users run. In one
-        # part, because the other core has tests of its own.
+        # Half of the time to compile; runs take longer and differ in rounding, so slow tests run what users run.
         quick = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
-        quick += " --xla_cpu_parallel_codegen_split_count=1"
         os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {quick}"
     config.pluginmanager.register(compilations.Plugin(config), "fluidcc-compilations")
 
