@@ -118,6 +118,13 @@ def test_what_is_no_equilibrium_is_not_good() -> None:
     assert not found(lambda x, v: [np.nan * x[0]], [3.0])[1]
 
 
+def test_a_state_at_0_is_known_to_a_share_of_the_others() -> None:
+    """The difference of two large states that are equal but for rounding has no size of its own."""
+    x, good, *_ = found(lambda x, v: [2e12 - x[0] ** 2, x[0] - 1e6 * np.sqrt(2.0) - x[1]], [1.5e6, 0.0])
+    assert good
+    assert x == pytest.approx([1e6 * np.sqrt(2.0), 0.0], rel=1e-12, abs=1e-8)
+
+
 def test_others_next_to_it_are_told() -> None:
     """With a kept sum every state with that sum is one; it goes to none of them from where it stands."""
     x, good, _, singular = found(lambda x, v: [x[1] - x[0], x[0] - x[1]], [3.0, 1.0])

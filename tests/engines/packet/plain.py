@@ -1,36 +1,50 @@
-"""The engine's functions as plain Python, for tests that call one of them with records of their own."""
+"""The engine's functions as plain Python, for tests that call one of them with records of their own, or run it all."""
 
 from __future__ import annotations
 
-import sys
+import dataclasses
 from types import FunctionType, ModuleType
 from typing import Any
 
-_spaces: dict[str, dict[str, Any]] = {}
+import numpy as np
 
+from fluidcc import Scenario, Trace
+from fluidcc.engines.packet import run
+from fluidcc.engines.packet.prefetch import _nothing, prefetch
+from fluidcc.scenario.model import resolve
 
-class _Module:
-    def __init__(self, names: dict[str, Any]) -> None:
-        self.__dict__ = names
+_spaces: dict[int, dict[str, Any]] = {}
 
 
 def plain(function: Any) -> Any:
     """The source of a compiled function, which calls the sources of others; the package stays as it is."""
     source = getattr(function, "py_func", None)
-    return function if source is None else _space(source.__module__)[source.__name__]
+    if source is None:
+        return _nothing if function is prefetch else function
+    names = _space(source.__globals__)
+    return FunctionType(source.__code__, names, source.__name__, source.__defaults__, source.__closure__)
 
 
-def _space(name: str) -> dict[str, Any]:
-    """A module's names, what is compiled among them replaced."""
-    if name not in _spaces:
-        module = sys.modules[name]
-        names = _spaces[name] = dict(vars(module))
-        for key, value in vars(module).items():
-            source = getattr(value, "py_func", None)
+def simulated(scenario: Scenario, until: str, *, sample_interval: str, log: bool = False) -> Trace:
+    """Run the packet engine without machine code: a packet takes a millisecond."""
+    resolved = resolve(scenario)
+    plan = run.prepare(resolved, run.times_of(resolved, until, None, sample_interval), 1 << 10 if log else 0)
+    with np.errstate(over="ignore"):
+        return run.traced(resolved, dataclasses.replace(plan, run=plain(plan.run)), seed=1)
+
+
+def _space(names: dict[str, Any]) -> dict[str, Any]:
+    """The names that a function sees, what is compiled among them replaced."""
+    if id(names) not in _spaces:
+        found = _spaces[id(names)] = dict(names)
+        for key, value in names.items():
             if isinstance(value, ModuleType) and value.__name__.startswith("fluidcc."):
-                names[key] = _Module(_space(value.__name__))
-            elif source is not None and source.__module__ == name:
-                names[key] = FunctionType(source.__code__, names, key, source.__defaults__, source.__closure__)
-            elif source is not None:
-                names[key] = _space(source.__module__)[source.__name__]
-    return _spaces[name]
+                found[key] = _Module(_space(vars(value)))
+            else:
+                found[key] = plain(value)
+    return _spaces[id(names)]
+
+
+class _Module:
+    def __init__(self, names: dict[str, Any]) -> None:
+        self.__dict__ = names

@@ -53,6 +53,16 @@ def test_without_chance_values_stay_what_they_are() -> None:
         assert np.allclose([each.metrics["utilisation"][0] for each in found], used[[0, 7, 199]])
 
 
+def test_what_strays_by_more_than_chance_keeps_its_value() -> None:
+    """A rough surface, measured to 1 %: a plane through its neighbours would move a point by a half."""
+    rng = np.random.default_rng(6)
+    places = rng.random((200, 2))
+    values, used = np.exp(10 + rng.uniform(-1, 1, 200)), np.full(200, 0.95)
+    found = smoothed(GOAL, places, measured(values, used, 0.01), np.ones(200), range(200))
+    after = np.array([each.metrics["queue_bytes.p99"][0] for each in found])
+    assert np.abs(np.log((after + 1e3) / (values + 1e3))).max() < 0.005
+
+
 def test_more_seeds_weigh_more_and_no_value_stays_none() -> None:
     rng = np.random.default_rng(3)
     places = rng.random((100, 2))
