@@ -70,8 +70,8 @@ def test_reserve_pool_and_headroom_fill_one_after_the_other(xoff: int, reserve: 
 def test_headroom_in_a_run() -> None:
     """A threshold of 0 sends all to the headroom: with 99 bytes of it no packet of two hosts has a place."""
     drops = []
-    for headroom in (100 * PACKET, 99):
-        pfc = fc.PFC(xoff=0, headroom=headroom)
+    for kept in (100 * PACKET, 99):
+        pfc = fc.PFC(xoff=0, headroom=kept)
         scenario = fc.incast(2, rate="10Gbps", scheme=fc.NoControl(), marking=None, buffer="1MB", pfc=pfc, size="2KB")
         drops.append(fc.simulate(scenario, "1ms", engine="packet").summary["drops"])
     assert drops[0] == 0
