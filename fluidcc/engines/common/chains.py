@@ -74,13 +74,14 @@ def made(
     number : mapping of int
         Of each table, as flows have it.
     jit : module
-        With ``kernel`` and ``inlined``.
+        With ``kernel``, ``inlined`` and ``inlined_by_llvm``.
     """
     text, name = _text(engine, chains, given, rules, number), f"<fluidcc {engine} dispatch of {', '.join(number)}>"
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     space: dict[str, Any] = {
         "kernel": jit.kernel,
         "inlined": jit.inlined,
+        "inlined_by_llvm": jit.inlined_by_llvm,
         "__name__": f"fluidcc.engines.{engine}.dispatch",
     }
     for rule, functions in rules.items():

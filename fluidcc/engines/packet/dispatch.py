@@ -18,7 +18,7 @@ from fluidcc.errors import InputError
 
 _CHAINS = {
     "begin": Chain("kernel", "sim, f", "", "A flow starts."),
-    "on_ack": Chain("inlined", "sim, f, k", "", "An ACK, packet ``k``, reaches its sender."),
+    "on_ack": Chain("inlined_by_llvm", "sim, f, k", "", "An ACK, packet ``k``, reaches its sender."),
     "on_packet": Chain("kernel", "sim, f, k, nic", "False", "Data reaches a receiver; whether it should answer now."),
     "on_answer": Chain("kernel", "sim, f, k", "", "A receiver that decides when it answers does so by packet ``k``."),
     "on_cnp": Chain("kernel", "sim, f, k", "", "A CNP, packet ``k``, reaches its sender."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidcc.engines.common.jit import entry, inlined, kernel
+from fluidcc.engines.common.jit import entry, inlined, inlined_by_llvm, kernel
 from fluidcc.engines.packet import dependents, dispatch, host, pool, recovery, switch, trimming
 from fluidcc.engines.packet.calendar import BESIDE, SHIFT, next_sequence, open_slot, pop, push, schedule
 from fluidcc.engines.packet.layout import (
@@ -105,7 +105,7 @@ def look_ahead(sim: Any, event: Any) -> None:
         prefetch(sim.packets, k, line)
 
 
-@inlined
+@inlined_by_llvm
 def arrive(sim: Any, i: Any) -> Any:
     """Bring the packet at the head of a wire to the far end; return the port that may send because of it."""
     core, port = sim.core[0], sim.ports[i]
@@ -132,7 +132,7 @@ def arrive(sim: Any, i: Any) -> Any:
     return host.receive(sim, k)
 
 
-@inlined
+@inlined_by_llvm
 def serve(sim: Any, i: Any) -> None:
     """Begin the transmission of a port's next packet, if it is idle and has one."""
     core, port = sim.core[0], sim.ports[i]
