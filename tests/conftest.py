@@ -38,10 +38,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("markexpr") == "not slow":
-        # Half of the time to compile; runs take longer and differ in rounding, so slow tests run what users run.
-        quick = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
-        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {quick}"
+    # Half of the time to compile. Runs take longer and differ in rounding.
+    quick = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+    users = os.environ.get("XLA_FLAGS", "")
+    os.environ["XLA_FLAGS"] = f"{users} {quick}"
+    if config.getoption("markexpr") == "slow":
+        from fluidcc.compiling import store
+
+        # What these tests start (printed commands, examples, notebooks) runs as with users.
+        store.flags()  # JAX reads them and starts
+        os.environ["XLA_FLAGS"] = users
     config.pluginmanager.register(compilations.Plugin(config), "fluidcc-compilations")
 
 

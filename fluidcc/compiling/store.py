@@ -96,13 +96,19 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+@functools.cache
+def flags() -> str:
+    """Return XLA's flags as JAX reads them, once, when it starts; which it does here if it has not."""
+    jax.devices()
+    return os.environ.get("XLA_FLAGS", "")
+
+
 def context() -> str:
     """Settings of JAX and XLA that decide on what is compiled."""
     settings = {name: value for name, value in jax.config.values.items() if "cache" not in name and "log" not in name}
-    flags = os.environ.get("XLA_FLAGS", "")
     backend = jax.devices()[0].client
     known = sorted(settings.items(), key=repr)
-    return repr((known, flags, backend.platform_version, str(jax.devices()[0])))
+    return repr((known, flags(), backend.platform_version, str(jax.devices()[0])))
 
 
 def load(name: str, digest: str, in_tree: Any) -> Any | None:

@@ -190,9 +190,9 @@ def _alpha(p: HPCC) -> Any:
 
 def _joined(p: HPCC, registers: Array, own: Array) -> Array:
     """(sum_i R_i^-alpha)^(-1/alpha) over a path's own links (7); their least for an infinite alpha."""
-    least = jnp.min(registers, axis=0)
     if p.registers == "one":
-        return least
+        return jnp.min(registers, axis=0)
+    least = jnp.min(jnp.where(own > 0, registers, jnp.inf), axis=0)
     alpha = jnp.where(jnp.isinf(p.alpha_fair), 1.0, p.alpha_fair)
     share = jnp.sum(own * (jnp.maximum(least, 1e-9) / jnp.maximum(registers, 1e-9)) ** alpha, axis=0)
     return jnp.where(jnp.isinf(p.alpha_fair), least, least * share ** (-1.0 / alpha))

@@ -195,7 +195,7 @@ def test_a_start_is_as_if_it_were_given(kind: str) -> None:
     """Every kind of network; flows that begin late begin in the same state, and take what they would take."""
     name, options, classes = KINDS[kind]
     base = fc.incast(4, size="200KB", **options)
-    waits = [((), "known", 0.0), ((0,), "known", "3.3us"), ((0,), "receipt", "3.3us"), ((1, 2), "known", 0.0)]
+    waits = [((), "known", 0.0), ((0,), "known", "3.4us"), ((0,), "receipt", "3.4us"), ((1, 2), "known", 0.0)]
     flows = [
         dataclasses.replace(f, after=after, after_what=what, start=pause, traffic_class=i % classes)
         for i, (f, (after, what, pause)) in enumerate(zip(base.flows, waits, strict=True))
