@@ -57,17 +57,26 @@ def test_always_fails():
 """
 
 
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
+    """One process for all tests that run tests, which has imported pytest once and forks."""
+    place = tmp_path_factory.mktemp("server")
+    made = Copy(place, place, ["pytest", "xdist.plugin", "_hypothesis_pytestplugin"], fill=False)
+    yield made
+    made.stop()
+
+
 @pytest.fixture
-def checkout(tmp_path: Path) -> Iterator[Copy]:
+def checkout(tmp_path: Path, server: Copy) -> Copy:
     """A checkout of one module and one file of tests."""
     files = {"fluidcc/__init__.py": "", "fluidcc/room/sign.py": SOURCE, "tests/room/test_sign.py": TEST}
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -ra\n")
-    made = Copy(tmp_path, tmp_path.parent / f"{tmp_path.name}-keep", [], fill=False)
-    yield made
-    made.stop()
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -p no:zarr -p no:anyio\n")
+    made = Copy(tmp_path, tmp_path.parent / f"{tmp_path.name}-keep", fill=False)
+    made.running = server._server()
+    return made
 
 
 PLAIN = Mutation("plain", "room.sign", "x > 0", "x < 0", ("test_sign.py::test_sign",), "table")
@@ -102,8 +111,8 @@ def test_what_has_no_end_is_killed(checkout: Copy) -> None:
     endless = dataclasses.replace(
         PLAIN, before="return 1 if x > 0 else -1", after="while True: __import__('time').sleep(9)"
     )
-    found = checkout.judge(endless, 3.0, {})
-    assert (found.result, "3 s" in found.text) == (KILLED, True)
+    found = checkout.judge(endless, 1.5, {})
+    assert (found.result, "1.5 s" in found.text) == (KILLED, True)
 
 
 SLOW = """

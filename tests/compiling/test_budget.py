@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -35,11 +37,13 @@ def test_sum(n):
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     pytester.makeconftest(CONFTEST)
+    pytester.makeini("[pytest]\naddopts = -p no:zarr -p no:anyio\n")
     pytester.makepyfile(test_shapes=TESTS)
     return pytester
 
 
-@pytest.mark.parametrize("workers", [[], pytest.param(["-n", "2"], marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
 def test_distinct_shapes_are_counted_however_tests_are_shared(project: pytest.Pytester, workers: list[str]) -> None:
     (project.path / "budget.toml").write_text('"test_shapes.py" = 3\n')
     done = project.runpytest_subprocess("-m", "not slow", "--compilations", *workers)
@@ -49,10 +53,35 @@ def test_distinct_shapes_are_counted_however_tests_are_shared(project: pytest.Py
 
 def test_more_than_the_budget_fails_the_run_and_says_where(project: pytest.Pytester) -> None:
     (project.path / "budget.toml").write_text('"test_shapes.py" = 2\n')
-    assert project.runpytest_subprocess("-m", "slow or not slow").ret == 0  # budgets are of the tests that are not slow
-    done = project.runpytest_subprocess("-m", "not slow")
+    done = project.runpytest_subprocess("-m", "not slow", "--compilations")
     assert done.ret == 1
+    done.stdout.re_match_lines([r" +3 +\d+  test_shapes.py"])
     done.stdout.fnmatch_lines(["*test_shapes.py asks for 3 compiled shapes, of a budget of 2*"])
+
+
+@pytest.mark.parametrize(
+    ("which", "shapes", "ends"),
+    [
+        ("not slow", 2, pytest.ExitCode.OK),
+        ("not slow", 3, pytest.ExitCode.TESTS_FAILED),
+        ("slow or not slow", 3, pytest.ExitCode.OK),  # budgets are of the tests that are not slow
+    ],
+)
+def test_a_run_fails_beyond_the_budget_of_the_tests_that_are_not_slow(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, which: str, shapes: int, ends: pytest.ExitCode
+) -> None:
+    monkeypatch.setattr(compilations, "BUDGET", tmp_path / "budget.toml")
+    compilations.BUDGET.write_text('"test_shapes.py" = 2\n')
+    options = {"markexpr": which, "--compilations-write": False}
+    config: Any = SimpleNamespace(getoption=options.__getitem__)
+    plugin = compilations.Plugin(config)
+    plugin.count.add({"test_shapes.py": ["a", "b", "a"]}, {"test_shapes.py": 2})  # of two workers
+    plugin.count.add({"test_shapes.py": ["a", *"bc"[: shapes - 1]]}, {"test_shapes.py": 1})
+    session: Any = SimpleNamespace(exitstatus=pytest.ExitCode.OK)
+    plugin.pytest_sessionfinish(session)
+    assert session.exitstatus == ends
+    assert len(plugin.count.over(plugin.budget)) == (ends != pytest.ExitCode.OK)
+    assert plugin.count.table()[1].split() == [str(shapes), "3", "test_shapes.py"]
 
 
 def test_budgets_of_files_that_exist_only_fall(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

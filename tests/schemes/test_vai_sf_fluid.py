@@ -281,20 +281,23 @@ def test_nothing_recompiles_per_value(scheme: Any) -> None:
     def make(sampling: Any, ai_cap: Any) -> fc.Scenario:
         return swept(scheme, sampling=sampling, ai_cap=ai_cap)
 
-    result = fc.sweep(make, {"sampling": [5, 10, 30], "ai_cap": [10, 100]}, **SHORT)
+    result = fc.sweep(make, {"sampling": [5, 30], "ai_cap": [10, 100]}, **SHORT)
     before = functions.made
-    fc.sweep(make, {"sampling": [6, 11, 31], "ai_cap": [20, 50]}, **SHORT)
+    fc.sweep(make, {"sampling": [6, 31], "ai_cap": [20, 50]}, **SHORT)
     assert functions.made == before
     alone = [fc.simulate(make(s, c), **SHORT).summary["jain"] for s, c in ((5, 10), (30, 100))]
     assert functions.made <= before + 2  # a start and a loop
     found = result["jain"].values
-    assert [found[0, 0], found[2, 1]] == pytest.approx(alone, rel=1e-6)
+    assert [found[0, 0], found[1, 1]] == pytest.approx(alone, rel=1e-6)
     assert len({round(x, 6) for x in found.ravel().tolist()}) > 2  # they do something
 
 
 def test_samplings_that_are_none_fail_where_they_stand() -> None:
-    result = fc.sweep(lambda sampling: swept(fc.HPCC, sampling=sampling), {"sampling": [0, 10, -3, 30]}, **SHORT)
-    assert np.isfinite(result["queue_bytes.mean"].values).tolist() == [False, True, False, True]
+    def make(sampling: Any, ai_cap: Any) -> fc.Scenario:
+        return swept(fc.HPCC, sampling=sampling, ai_cap=ai_cap)
+
+    result = fc.sweep(make, {"sampling": [0, 10, -3, 30], "ai_cap": [10]}, **SHORT)
+    assert np.isfinite(result["queue_bytes.mean"].values[:, 0]).tolist() == [False, True, False, True]
 
 
 @pytest.mark.slow

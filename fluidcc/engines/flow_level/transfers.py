@@ -114,10 +114,10 @@ class Transfers:
 
 
 def _whole(values: Any, name: str, hint: str) -> np.ndarray:
-    """Return a column of whole numbers; other numbers are refused, not rounded."""
+    """Return a column of whole numbers, in memory of its own; other numbers are refused, not rounded."""
     try:
         given = np.asarray(values)
-        found = np.ascontiguousarray(given, np.int64) if given.dtype.kind in "iuf" and given.ndim == 1 else None
+        found = np.array(given, np.int64, order="C") if given.dtype.kind in "iuf" and given.ndim == 1 else None
     except (TypeError, ValueError, OverflowError):
         given, found = None, None
     if given is None or found is None or not (found == given).all():
@@ -131,9 +131,12 @@ def _shown(values: Any) -> str:
 
 
 def _column(values: Any, count: int, name: str, unit: str) -> np.ndarray:
-    """Return a column of numbers, of which one may stand for all."""
+    """Return a column of numbers, of which one may stand for all.
+
+    It is a copy, and so may be written to: for a view, which may not, the loops would be compiled once more.
+    """
     try:
-        return np.ascontiguousarray(np.broadcast_to(np.asarray(values, float), count))
+        return np.array(np.broadcast_to(np.asarray(values, float), count), order="C")
     except (TypeError, ValueError):
         raise InputError(
             f"transfers {name}: {_shown(values)} are not a number for each of {count}; give {unit}, such as 1e6, one "

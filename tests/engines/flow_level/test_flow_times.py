@@ -381,6 +381,20 @@ def test_buffers_that_do_not_hold_the_headroom_are_refused_as_by_packets() -> No
         assert str(ours.value) == str(packets.value)
 
 
+def test_columns_are_of_one_kind_however_they_are_given() -> None:
+    """Copies that may be written to: for a view, or a row of another layout, machine code would be made once more."""
+    fixed, strided = np.array([1e5, 2e5]), np.array([[0, 5], [1, 6]])[:, 0]
+    fixed.setflags(write=False)
+    for size, start in ((1e5, 0.0), ([1e5, 2e5], [0.0, 1.0]), (fixed, np.zeros((2, 2))[:, 1])):
+        given = Transfers(strided, size, start, [(), (0,)], after_what=np.array([0]))
+        for name in ("flow", "size", "start", "after", "after_at", "after_what"):
+            column = getattr(given, name)
+            assert column.flags.c_contiguous
+            assert column.flags.writeable
+            assert not np.shares_memory(column, fixed)
+            assert column.dtype == (float if name in ("size", "start") else np.int64)
+
+
 @pytest.mark.parametrize(
     ("columns", "words"),
     [

@@ -303,6 +303,7 @@ def test_points_take_steps_of_their_own() -> None:
     assert len(set(run(GAINS).taken.tolist())) > 1
 
 
+@pytest.mark.slow
 def test_a_history_that_is_outgrown_is_made_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     """A quarter of the usual history does not hold the steps of a lag of 50 us, and all of it does."""
     made: list[int] = []

@@ -24,13 +24,14 @@ links = (
     fc.Link("25Gbps", "1us", fc.RED("10KB", "60KB", 0.1), source="s", target="t", name="first"),
     fc.Link("15Gbps", "1us", fc.RED("20KB", "40KB", 1.0, mark_on="departure"), source="t", target="u", name="second"),
 )
-flows = [fc.Flow((0, 1) if i % 2 else (0,), script if i == 4 else scheme, "25Gbps", source=f"h{i}", target=f"r{i}",
-                 start=i * 50e-6, size="100KB" if i == 2 else float("inf"), egress_delay="1us") for i in range(5)]
+line = {"line_rate": "25Gbps", "initial_rate": "5Gbps"}
+flows = [fc.Flow((0, 1) if i % 2 else (0,), script if i == 4 else scheme, **line, source=f"h{i}", target=f"r{i}",
+                 start=i * 50e-6, size="30KB" if i == 2 else float("inf"), egress_delay="1us") for i in range(5)]
 spaced = dataclasses.replace(scheme, nic_cnp_interval="4us")  # two flows to one NIC
-flows += [fc.Flow((0,), scheme, "25Gbps", source=f"w{i}", target=f"x{i}", start="5us", size="20KB", after=(2 + 3 * i,))
+flows += [fc.Flow((0,), scheme, **line, source=f"w{i}", target=f"x{i}", start="5us", size="6KB", after=(2 + 3 * i,))
           for i in range(2)]  # one waits for a flow that ends, and one for that
-flows += [fc.Flow((0, 1), spaced, "25Gbps", source=f"k{i}", target="both", egress_delay="1us") for i in range(2)]
-trace = fc.simulate(fc.Scenario(links, tuple(flows)), "1ms", engine="hybrid", seed=3)
+flows += [fc.Flow((0, 1), spaced, **line, source=f"k{i}", target="both", egress_delay="1us") for i in range(2)]
+trace = fc.simulate(fc.Scenario(links, tuple(flows)), "450us", engine="hybrid", seed=3, sample_interval="5us")
 summary = {k: v for k, v in trace.summary.items() if k not in ("compile_s", "wall_s")}
 found = [summary, float(trace["queue"].sum()), float(trace["alpha"].sum()), float(trace["rate"].sum())]
 """

