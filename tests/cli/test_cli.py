@@ -383,7 +383,7 @@ def test_an_audit_fails_where_it_is_asked_to(fluidcc, audited):
     files = ["--sonic", EXAMPLE / "config_db.json", "--nic", EXAMPLE / "nic.txt"]
     status, out, _ = fluidcc("audit", *files, "--fail-on", "warn")
     assert status == 3
-    assert "Ethernet0, 100Gbps, queues 3, 4, lossless: 4 warn" in " ".join(out.split())
+    assert "Ethernet12 and 20 more, 100Gbps, queues 3, 4, lossless: 4 warn" in " ".join(out.split())
     assert "--verbose" in out
     status, told, _ = fluidcc("audit", *files, "--fail-on", "bad", "--verbose")
     assert status == 0
@@ -392,6 +392,19 @@ def test_an_audit_fails_where_it_is_asked_to(fluidcc, audited):
     status, _, err = fluidcc("audit", *files, "--fail-on", "ok")
     assert status == 2
     assert "--fail-on" in err
+
+
+def test_an_audit_is_of_the_ports_that_are_named(fluidcc, monkeypatch):
+    asked = []
+
+    def audit(*files, **options):
+        asked.append(options["port"])
+        raise fc.InputError("nothing is run")
+
+    monkeypatch.setattr("fluidcc.operators.audit.audit", audit)
+    for more in ([], ["--port", "Eth1"]):
+        assert fluidcc("audit", EXAMPLE / "config_db.json", *more)[0] == 2
+    assert asked == ["all", "Eth1"]
 
 
 def test_show(fluidcc):

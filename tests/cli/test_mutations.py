@@ -58,7 +58,7 @@ def test_parameters(pairs):
     check(["equilibrium", "dcqcn", *sets, "--json"])
 
 
-@RELAXED
+@settings(RELAXED, max_examples=30)
 @given(
     st.lists(
         st.tuples(

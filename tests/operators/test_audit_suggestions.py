@@ -11,7 +11,6 @@ import ast
 import copy
 import dataclasses
 import fnmatch
-import importlib
 import json
 import math
 import re

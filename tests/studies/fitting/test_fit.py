@@ -41,7 +41,7 @@ def of_ns3(w_ai: int, runs: int) -> Any:
 
 
 def test_hpccs_increase_from_an_independent_simulator() -> None:
-    found = of_ns3(80, 60)
+    found = of_ns3(80, 100)
     assert found.engine == "packet"
     assert found.identifiable == {"w_ai": True}
     each = found.estimate["w_ai"]

@@ -209,7 +209,7 @@ def test_a_start_at_rest_needs_one() -> None:
     with pytest.raises(InputError, match="dctcp"):
         fc.bistability(lambda n: fc.incast(1, multiplicity=n, scheme=fc.DCTCP()), over={"n": [2, 3]})
     with pytest.raises(InputError, match="window"):
-        fc.bistability(flows, over={"n": range(7, 17)}, window="500ms")
+        fc.bistability(flows, over={"n": [2, 3]}, window="500ms")
 
 
 def test_pictures(two: fc.Branches) -> None:
