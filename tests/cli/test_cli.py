@@ -343,7 +343,8 @@ def test_sources(fluidcc):
     arguments = ["--from", EXAMPLE / "config_db.json", "--from", EXAMPLE / "nic.txt", "--json"]
     _, found, _ = fluidcc("equilibrium", "dcqcn", "--preset", "vendor", "--flows", 8, *arguments)
     files = (str(EXAMPLE / name) for name in ("config_db.json", "nic.txt"))
-    audit = audited_once(*files, port="all", flows=8, rtt="4us", packets=2, packet_size="4096")
+    with short_audits(1, "2.5ms", "5ms"):
+        audit = audit_files(*files, port="all", flows=8, rtt="4us", packets=0, packet_size="4096")
     assert found["queue_bytes"] == pytest.approx(audit.equilibrium.as_dict()["queue_bytes"], rel=1e-9)
     _, louder, _ = fluidcc("equilibrium", "dcqcn", "--flows", 8, "--set", "pmax=0.5", *arguments)
     assert louder["queue_bytes"] < found["queue_bytes"]
@@ -379,10 +380,10 @@ def test_an_audit_of_files_that_are_just_named(fluidcc, audited):
 
 def test_an_audit_fails_where_it_is_asked_to(fluidcc, audited):
     """The sample has warnings and nothing bad."""
-    files = ["--sonic", EXAMPLE / "config_db.json", "--nic", EXAMPLE / "nic.txt", "--port", "Eth1"]
+    files = ["--sonic", EXAMPLE / "config_db.json", "--nic", EXAMPLE / "nic.txt"]
     status, out, _ = fluidcc("audit", *files, "--fail-on", "warn")
     assert status == 3
-    assert "Ethernet0, 100Gbps, queues 3, 4, lossless: 4 warn" in " ".join(out.split())
+    assert "Ethernet12 and 20 more, 100Gbps, queues 3, 4, lossless: 4 warn" in " ".join(out.split())
     assert "--verbose" in out
     status, told, _ = fluidcc("audit", *files, "--fail-on", "bad", "--verbose")
     assert status == 0
@@ -391,6 +392,19 @@ def test_an_audit_fails_where_it_is_asked_to(fluidcc, audited):
     status, _, err = fluidcc("audit", *files, "--fail-on", "ok")
     assert status == 2
     assert "--fail-on" in err
+
+
+def test_an_audit_is_of_the_ports_that_are_named(fluidcc, monkeypatch):
+    asked = []
+
+    def audit(*files, **options):
+        asked.append(options["port"])
+        raise fc.InputError("nothing is run")
+
+    monkeypatch.setattr("fluidcc.operators.audit.audit", audit)
+    for more in ([], ["--port", "Eth1"]):
+        assert fluidcc("audit", EXAMPLE / "config_db.json", *more)[0] == 2
+    assert asked == ["all", "Eth1"]
 
 
 def test_show(fluidcc):

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fluidcc.cli.app import run
+from tests.operators.short_audits import short_audits
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g"
 RELAXED = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -50,14 +51,14 @@ def check(arguments):
     return status
 
 
-@RELAXED
+@settings(RELAXED, max_examples=30)
 @given(st.lists(st.tuples(names, quantities), max_size=3))
 def test_parameters(pairs):
     sets = [part for name, value in pairs for part in ("--set", f"{name}={value}")]
     check(["equilibrium", "dcqcn", *sets, "--json"])
 
 
-@RELAXED
+@settings(RELAXED, max_examples=30)
 @given(
     st.lists(
         st.tuples(
@@ -134,5 +135,6 @@ def test_mutated_files(tmp_path, seed):
         target.write_bytes(mutated(source.read_bytes(), 1000 * seed + k))
         bad += check(["equilibrium", "dcqcn", "--from", str(target), "--json"]) == 2
         if k % 50 == 0:  # the audit reads more of the same files, and simulates
-            check(["audit", "--sonic", str(tmp_path / "c.json"), "--packets", "0", "--json"])
+            with short_audits(1, "2.5ms", "5ms"):
+                check(["audit", "--sonic", str(tmp_path / "c.json"), "--packets", "0", "--json"])
     assert bad > 10

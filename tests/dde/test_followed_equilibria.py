@@ -15,7 +15,7 @@ OF_SUM_1 = [0.25, 1 / 3, 0.75 * 5 / 9]
 
 def test_one_of_many_is_not_followed_where_it_moves() -> None:
     with pytest.raises(fc.InputError, match=r"the equilibrium moves with b, but others lie next to it"):
-        fc.delay.crossings(SIRS, "b", (0.6, 8.0), at=OF_SUM_1)
+        fc.delay.crossings(SIRS, "b", (0.6, 8.0), at=OF_SUM_1, points=32)
     with pytest.raises(fc.InputError, match=r"\(0.3, 0.3, 0.4\) is none itself"):
         fc.delay.critical_delay(SIRS, "tau", at=[0.3, 0.3, 0.4])
     found = fc.delay.chart(SIRS, {"b": [1.5, 2.0]}, at=OF_SUM_1)
@@ -66,7 +66,7 @@ def test_a_slow_state_is_no_kept_sum() -> None:
 
 @pytest.mark.parametrize("k", [1e-10, 1.0, 1e10])
 def test_a_slow_oscillation_is_a_hopf_point(k: float) -> None:
-    (found,) = fc.delay.crossings(HAYES.at(k=k, tau=0.1 / k), "tau", (0.1 / k, 3 / k))
+    (found,) = fc.delay.crossings(HAYES.at(k=k, tau=0.1 / k), "tau", (0.1 / k, 3 / k), points=32)
     assert (found.kind, found.unstable) == ("hopf", 2)
     assert (found.value * k, found.frequency / k) == (pytest.approx(np.pi / 2), pytest.approx(1))
 

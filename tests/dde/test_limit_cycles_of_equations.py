@@ -146,7 +146,7 @@ def test_doubled_period():
     assert doubled.period == pytest.approx(own(rate, 13.4, 0.5, 12000.0, 100, 0.9, every=2), rel=OWN)
     assert doubled.amplitude["x"] == pytest.approx(0.66836, abs=1e-5)
     assert doubled.attracts
-    (hopf, *_) = fc.delay.crossings(BLOOD, "tau", (1, 10), at=[1.0])
+    (hopf, *_) = fc.delay.crossings(BLOOD, "tau", (1, 10), at=[1.0], points=32)
     single = fc.delay.limit_cycle(BLOOD.at(tau=13.4), near=hopf)
     assert not single.attracts
     assert single.multipliers[0].real < -1.02  # which doubles the period
@@ -155,7 +155,7 @@ def test_doubled_period():
 
 def test_a_doubling_not_yet_seen():
     """A run that begins on the cycle that repels stays near it for some periods: that is no cycle it ends on."""
-    (hopf, *_) = fc.delay.crossings(BLOOD, "tau", (1, 10), at=[1.0])
+    (hopf, *_) = fc.delay.crossings(BLOOD, "tau", (1, 10), at=[1.0], points=32)
     single = fc.delay.limit_cycle(BLOOD.at(tau=13.4), near=hopf)
     t, x = jnp.asarray(single["time"].values), jnp.asarray(single["x"].values)
     with pytest.raises(fc.InputError, match="that repels"):
@@ -218,7 +218,7 @@ def test_lags_that_depend_on_the_state():
 @pytest.mark.slow
 def test_from_a_hopf_point():
     """Near it amplitude grows as a square root, and the frequency is the root's; far from it a run says the same."""
-    (hopf, *_) = fc.delay.crossings(BLOOD, "tau", (1, 10), at=[1.0])
+    (hopf, *_) = fc.delay.crossings(BLOOD, "tau", (1, 10), at=[1.0], points=32)
     assert hopf.parameter == "tau"
     beyond = np.array([0.01, 0.04])
     cycles = [fc.delay.limit_cycle(BLOOD.at(tau=hopf.value + b), near=hopf) for b in beyond]
@@ -235,7 +235,7 @@ def test_from_a_hopf_point():
 def test_a_cycle_that_repels():
     """x' = -a x(t-1) - x(t-1)^3 with a below pi/2: within the cycle all dies out, beyond it grows."""
     hard = HARD
-    (hopf,) = fc.delay.crossings(hard, "a", (1, 2), at=[0.0])
+    (hopf,) = fc.delay.crossings(hard, "a", (1, 2), at=[0.0], points=32)
     cycle = fc.delay.limit_cycle(hard.at(a=1.5), near=hopf)
     half = cycle.amplitude["x"] / 2
     assert half == pytest.approx(np.sqrt((np.pi / 2 - 1.5) / 0.75), rel=0.05)  # one harmonic: a + 3/4 A^2 = pi/2
@@ -256,7 +256,7 @@ def test_a_cycle_that_repels():
 def test_a_branch_that_turns_back():
     """x' = -a y - y^3 + y^5/2, y = x(t-1), begins below pi/2, and is back above it with a period of 4 as before."""
     back = HARD.at(c=0.5)
-    (hopf,) = fc.delay.crossings(back, "a", (1, 2), at=[0.0])
+    (hopf,) = fc.delay.crossings(back, "a", (1, 2), at=[0.0], points=32)
     small, large = (fc.delay.limit_cycle(back.at(a=a), near=hopf) for a in (1.5, 1.6))
     assert (small.period, large.period) == pytest.approx((4.0, 4.0), rel=EXACT)
     assert small.amplitude["x"] < 0.7
@@ -338,7 +338,7 @@ def test_what_is_refused():
             fc.delay.limit_cycle(BLOOD, **given)
     with pytest.raises(fc.InputError, match="equation: "):
         fc.delay.limit_cycle("e", past=[1.0])  # pyright: ignore[reportArgumentType]
-    (hopf, *_) = fc.delay.crossings(BLOOD, "tau", (1, 10), at=[1.0])
+    (hopf, *_) = fc.delay.crossings(BLOOD, "tau", (1, 10), at=[1.0], points=32)
     for equation, near, words in [
         (VALVE, hopf, "a crossing of another equation"),
         (BLOOD.at(n=9.0), hopf, "no root of this equation is on the axis"),

@@ -15,7 +15,7 @@ EXACT = 1e-9  # of values in closed form, relative
 
 
 def first(equation, parameter, between, at=None, place=0):
-    found = [c for c in fc.delay.crossings(equation, parameter, between, at=at, points=60) if c.kind == "hopf"]
+    found = [c for c in fc.delay.crossings(equation, parameter, between, at=at, points=32) if c.kind == "hopf"]
     return found[place]
 
 
@@ -38,7 +38,7 @@ def test_delayed_logistic():
 
 def test_mackey_glass():
     """tau = arccos(gamma / b) / sqrt(b^2 - gamma^2), b the slope of the production (Mackey and Glass, Science 1977)."""
-    found = fc.delay.crossings(BLOOD.at(tau=1.0), "tau", (0, 40), at=[1.0])
+    found = fc.delay.crossings(BLOOD.at(tau=1.0), "tau", (0, 40), at=[1.0], points=64)
     b, g = -0.4, 0.1
     w = np.sqrt(b**2 - g**2)
     expected = (np.arccos(g / b) + 2 * np.pi * np.arange(3)) / w
@@ -63,7 +63,7 @@ def test_delayed_duffing():
     """x'' + c x' + w0^2 x + e x^3 = k x(t - tau): (w0^2 - w^2)^2 + (c w)^2 = k^2 gives w, and arg the delays, which
     destabilise and stabilise in turn (Hsu and Bhatt, J. Appl. Mech. 1966)."""
     c, k = 0.1, 0.5
-    found = fc.delay.crossings(DUFFING, "tau", (0, 14), at=[0, 0], points=60)
+    found = fc.delay.crossings(DUFFING, "tau", (0, 14), at=[0, 0], points=64)
     squares = np.roots([1, c**2 - 2, 1 - k**2])
     expected = sorted(
         (float(tau), float(w), way)

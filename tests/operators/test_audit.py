@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 import fluidcc as fc
-from fluidcc.operators import behaviour
 from fluidcc.operators.checks import ecn_bound
 from tests.operators.short_audits import short_audits
 
@@ -29,11 +28,10 @@ def edited(tmp_path, change=None, nic=None):
 
 
 @pytest.fixture
-def short(monkeypatch):
+def short():
     """Make runs short, for findings that do not depend on them."""
-    monkeypatch.setattr(behaviour, "SEEDS", 1)
-    monkeypatch.setattr(behaviour, "OPENS", "2.5ms")
-    monkeypatch.setattr(behaviour, "CLOSES", "5ms")
+    with short_audits(1, "2.5ms", "5ms"):
+        yield
 
 
 def severity(found, what):

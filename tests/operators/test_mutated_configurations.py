@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import json
 import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fluidcc.cli.app import run
-from fluidcc.operators import behaviour
+from tests.operators.short_audits import short_audits
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FABRICS = ("leaf-100g", "fabric-400g")
@@ -93,10 +94,9 @@ def audited(seed: int, folder: Path, capsys: pytest.CaptureFixture[str]) -> int:
 
 
 @pytest.fixture(autouse=True)
-def _short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(behaviour, "SEEDS", 1)
-    monkeypatch.setattr(behaviour, "OPENS", "2.5ms")
-    monkeypatch.setattr(behaviour, "CLOSES", "5ms")
+def _short() -> Iterator[None]:
+    with short_audits(1, "2.5ms", "5ms"):
+        yield
 
 
 def test_six_mutations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

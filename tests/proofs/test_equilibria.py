@@ -6,6 +6,7 @@ import dataclasses
 import importlib
 import re
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,12 @@ def test_dctcp_is_a_quarter_of_alpha_squared(proof: Any, found: dict[str, sympy.
     assert proof.value(found["dctcp.alpha.leading"].rhs, W=1e4) == pytest.approx(at[0].real, rel=0.02)
 
 
+@cache
+def agrees(name: str) -> bool:
+    """Compare a claim's ways with the formulas as they are, once."""
+    return bool(list_claims()[name].check().agrees)
+
+
 @pytest.mark.parametrize(
     ("name", "formula"),
     [
@@ -188,7 +195,7 @@ def test_a_wrong_formula_is_found_out(
     """One percent more on its right side, and the claim's two ways no longer agree."""
     wrong = found | {formula: sympy.Eq(found[formula].lhs, found[formula].rhs * sympy.Rational(101, 100))}
     check = list_claims()[name].check
-    assert check().agrees
+    assert agrees(name)
     monkeypatch.setattr(sys.modules[check.__module__], "formulas", lambda: wrong)
     assert not check().agrees
 

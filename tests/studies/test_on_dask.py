@@ -140,22 +140,6 @@ def patched(monkeypatch: pytest.MonkeyPatch, before: Callable[[], None]) -> None
     monkeypatch.setattr(evaluate, "run", other)
 
 
-def test_a_worker_that_is_killed_is_survived(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Catches a run that is lost with its worker, or that is waited for without end."""
-    mark, options = tmp_path / "killed", {"flows": ROWS, "seeds": 3}
-    theirs = fc.fabric("hpcc", SHAPE, **options)
-
-    def kill() -> None:
-        if not mark.exists():
-            mark.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    patched(monkeypatch, kill)
-    found = fc.fabric("hpcc", SHAPE, **options, dask=cluster.scheduler_address)
-    assert mark.exists()
-    assert same(found, theirs)
-
-
 @pytest.mark.slow
 def test_workers_that_die_are_refused_in_words(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Catches Dask's own exception, whose words are for its developers."""
@@ -226,3 +210,20 @@ def test_a_scheduler_that_is_none(capsys: pytest.CaptureFixture[str], command: s
     said = capsys.readouterr().err
     assert "dask: no scheduler at 'nowhere://127.0.0.1:1'" in said
     assert "write for example tcp://host:8786" in said
+
+
+# At the end: whoever comes after it waits until another worker has started.
+def test_a_worker_that_is_killed_is_survived(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches a run that is lost with its worker, or that is waited for without end."""
+    mark, options = tmp_path / "killed", {"flows": ROWS, "seeds": 3}
+    theirs = fc.fabric("hpcc", SHAPE, **options)
+
+    def kill() -> None:
+        if not mark.exists():
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    patched(monkeypatch, kill)
+    found = fc.fabric("hpcc", SHAPE, **options, dask=cluster.scheduler_address)
+    assert mark.exists()
+    assert same(found, theirs)

@@ -59,14 +59,14 @@ def test_hpccs_increase_from_another_of_its_runs() -> None:
 
 def test_a_nics_timer_from_packets(tmp_path: Path) -> None:
     trace = fc.simulate(leaf(timer="90us"), "40ms", engine="packet", seed=7, sample_interval="10us")
-    found = fc.fit(trace, leaf, {"timer": ("20us", "500us")}, runs=200)
+    found = fc.fit(trace, leaf, {"timer": ("20us", "500us")}, runs=120)
     assert found.engine == "hybrid"
     each = found.estimate["timer"]
     assert each.low <= 90e-6 <= each.high
     assert each.width < 0.2
     assert found.identifiable["timer"]
     assert found.residual < 1.6
-    assert found.runs == 200
+    assert found.runs == 120
     found.plot().write(tmp_path / "fit.png")
     assert (tmp_path / "fit.png").stat().st_size > 10_000
 
@@ -107,7 +107,7 @@ def changed(scenario: fc.Scenario, values: dict[str, float]) -> fc.Scenario:
 def test_a_scheme_without_chance_from_its_trajectory() -> None:
     scenario = fc.incast(4, start=STARTS, scheme=fc.HPCC())
     truth = {"w_ai": 120.0, "eta": 0.93}
-    trace = fc.simulate(changed(scenario, truth), "1ms", sample_interval="2us", estimate_error=False)
+    trace = fc.simulate(changed(scenario, truth), "0.6ms", sample_interval="2us", estimate_error=False)
     found = fc.fit(trace, scenario, {"w_ai": ("20B", "500B"), "eta": (0.8, 0.99)})
     assert found.engine == "fluid"
     for name, value in truth.items():

@@ -109,11 +109,10 @@ def test_slow_nics_are_timed_with_as_many_as_fill_the_link():
     assert trace.summary["utilisation"] > 0.9
 
 
-def test_a_class_of_flows_is_as_many_hosts():
-    one = fc.wai_sweep(fc.incast(1, multiplicity=4, rate="100Gbps", scheme=fc.HPCC()), [1000], until="1ms")
-    four = fc.wai_sweep(SCENARIO, [1000], until="1ms")
-    np.testing.assert_allclose(one["queue_mean"], four["queue_mean"])
-    np.testing.assert_allclose(one["fairness_time"], four["fairness_time"])
+def test_a_class_of_flows_is_as_many_hosts(found):
+    one = fc.wai_sweep(fc.incast(1, multiplicity=4, rate="100Gbps", scheme=fc.HPCC()), [300, 1200, 2000], until="2ms")
+    np.testing.assert_allclose(one["queue_mean"], found["queue_mean"])
+    np.testing.assert_allclose(one["fairness_time"], found["fairness_time"])
 
 
 def test_rate_ai_gives_way_to_w_ai():

@@ -211,7 +211,7 @@ def test_the_best_are_ranked_again_only_when_a_point_is_new(monkeypatch) -> None
         return smoothed(*arguments)
 
     monkeypatch.setattr("fluidcc.studies.tuning.search.smoothed", counting)
-    search(space, goal, evaluator, evaluations=120, seed=1, known=[])
+    search(space, goal, evaluator, evaluations=60, seed=1, known=[])
     assert ranked_at
     assert len(ranked_at) <= len(set(ranked_at)) + 1  # once where the pattern search begins
 
@@ -222,7 +222,7 @@ def test_a_search_of_the_same_seed_runs_the_same_points() -> None:
     tried = []
     for seed in (1, 1, 2):
         evaluator = Formula(lambda p: {"queue_bytes.p99": p["kmin"], "utilisation": round(p["pmax"], 1)}, space)
-        search(space, goal, evaluator, evaluations=150, seed=seed, known=[])
+        search(space, goal, evaluator, evaluations=60, seed=seed, known=[])
         tried.append([values for values, _ in evaluator.known()])
     assert tried[0] == tried[1]
     assert tried[0] != tried[2]

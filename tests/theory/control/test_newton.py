@@ -40,7 +40,8 @@ def random_network(seed: int) -> Scenario:
     return Scenario(links, flows)
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(0, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1])
 def test_networks_of_dcqcn_rest_where_their_markings_say(seed: int) -> None:
     """Two solvers without a line in common: queues and rates to 1e-8, from every start that gets there."""
     scenario = random_network(seed)

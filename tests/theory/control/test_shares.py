@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -37,6 +38,12 @@ def shared(flows: int = 2, pmax: float | str = "10%", scheme: fc.DCQCN = FAST_CO
     return fc.incast(1, multiplicity=flows, marking=RED("5KB", "200KB", pmax), scheme=scheme)
 
 
+@cache
+def shared_by_two(pmax: str = "10%") -> Equilibrium:
+    """Found once for all tests that look at it."""
+    return fc.equilibrium(shared(pmax=pmax))
+
+
 def moved(scenario: Scenario, found: Equilibrium) -> float:
     """On the fluid's own right-hand side."""
     classes, _, state = state_of(resolve(scenario), found)
@@ -48,7 +55,7 @@ def moved(scenario: Scenario, found: Equilibrium) -> float:
 @pytest.mark.parametrize(("pmax", "queue"), [("10%", 39.14), ("5%", 73.29)])
 def test_equal_shares_and_those_beside_them(pmax: str, queue: float) -> None:
     """Marking 0.0175102 at 20 Gb/s each; and 0.0263 at 3.6 and 36.4 Gb/s: digits of an independent computation."""
-    found = fc.equilibrium(shared(pmax=pmax))
+    found = shared_by_two(pmax)
     as_dict = found.as_dict()
     assert (found.exists, found.on_ramp, found.unique) == (True, True, False)
     assert as_dict["marking_probability"] == pytest.approx(0.0175102, abs=5e-8)
@@ -63,7 +70,7 @@ def test_equal_shares_and_those_beside_them(pmax: str, queue: float) -> None:
 
 def test_each_is_one_by_the_equations_as_printed() -> None:
     """(7)-(9) in plain floats, apart from fluid and solver: relative change per 50 us below 1e-9."""
-    found = fc.equilibrium(shared())
+    found = shared_by_two()
     settings = dataclasses.replace(reference.Settings(), byte_counter=5.0, timer=10e-3, pmax=0.1)
     for one in (found, *found.others):
         p = one.links[0]["marking_probability"]
@@ -79,7 +86,7 @@ def test_each_is_one_by_the_equations_as_printed() -> None:
 def test_the_fluid_says_the_same() -> None:
     """Each stands still on the right-hand side that is integrated; a thousandth aside it does not."""
     scenario = shared()
-    found = fc.equilibrium(scenario)
+    found = shared_by_two()
     for one in (found, *found.others):
         assert moved(scenario, one) < STILL
         off = dataclasses.replace(one, flows=tuple({**row, "alpha": 1.001 * row["alpha"]} for row in one.flows))
@@ -101,7 +108,7 @@ def test_newton_finds_the_unequal_one_too() -> None:
 def test_stability_at_the_one_asked_for() -> None:
     """By default at equal shares; the roots at the other are others, and neither is of the link at 14 %."""
     scenario = shared()
-    found = fc.equilibrium(scenario)
+    found = shared_by_two()
     (other,) = found.others
     equal, unequal = fc.stability(scenario), fc.stability(scenario, at=other)
     assert fc.stability(scenario, at=found).rightmost_root == pytest.approx(equal.rightmost_root)

@@ -107,7 +107,7 @@ def test_rest_of_the_rule_per_rtt():
     |sin w| < w, and not for small g, where the rates become equal all the same and oscillate together.
     """
     C, beta = Rate(100e9 / 8), 0.5
-    options = {"base_rtt": "10us", "target": "12us", "until": "8ms", "beta": beta, "steps": 10}
+    options = {"base_rtt": "10us", "target": "12us", "until": "8ms", "beta": beta, "steps": 5}
     run = fc.theory.shared_decrease(["100Gbps", "20Gbps"], C, increase=0.7 * beta * C / 2, **options)
     np.testing.assert_allclose(run.rate[0, -1], C / 2, rtol=1e-6)
     assert run.rtt[0, -1] == pytest.approx(12e-6 / (1 - 0.7), rel=1e-6)
