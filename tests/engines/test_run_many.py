@@ -37,6 +37,7 @@ def test_results_are_in_the_order_of_jobs() -> None:
     def work(job: str, place: Place) -> str:
         if job == "a":
             assert second.wait(10)
+            time.sleep(0.1)  # until its result is there
         else:
             second.set()
         return job.upper()

@@ -17,6 +17,7 @@ from scipy.optimize import brentq
 import fluidcc as fc
 from fluidcc.contract.signals import Signals
 from fluidcc.schemes.dcqcn import fluid
+from fluidcc.schemes.dcqcn.equilibrium import marking_at
 from tests.schemes.plain_laws import plain
 
 model = plain(fluid)
@@ -68,6 +69,14 @@ def test_the_fluid_rests_where_the_equations_do(gain: float, flows: int) -> None
     cuts = observed.cut.item()
     terms = rate * gain * alpha * cuts, (target * PACKET - rate) * cuts, scheme.g / TAU_ALPHA * alpha
     assert np.abs(moved) / terms == pytest.approx(0, abs=SOLVED)
+
+
+@pytest.mark.parametrize("gain", [0.25, 0.5, 1.0])
+def test_the_marking_at_a_rate_is_that_of_the_equations(gain: float) -> None:
+    """By bisection, before Newton's method on the fluid corrects what it begins with."""
+    scheme = scenario(8, gain).flows[0].scheme
+    found = marking_at(scheme, np.array([C / 8 * PACKET]), C * PACKET, PACKET)
+    assert found == pytest.approx([fixed_point(8, gain)[0]], rel=1e-9)
 
 
 def test_gentler_cuts_need_more_marks() -> None:
