@@ -39,7 +39,7 @@ def test_the_last_packet_is_answered_however_few_came_before(packets: int) -> No
 
 @pytest.mark.parametrize("first", [0, 1, 2])
 def test_a_flow_that_ends_costs_no_other_its_turn(first: int) -> None:
-    """Of three flows of a NIC one ends: the two that are left go on by turns."""
+    """One of three flows of a NIC ends: the two that are left go on by turns."""
     link = fc.Link("10Gbps", name="l", source="switch", target="sink")
     flows = [fc.Flow((0,), fc.NoControl(), "10Gbps", source="host", target="sink") for _ in range(3)]
     flows[first] = dataclasses.replace(flows[first], size=7 * PACKET)
