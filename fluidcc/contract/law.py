@@ -11,6 +11,8 @@ from dis import get_instructions
 from types import FunctionType, ModuleType
 from typing import Any
 
+from fluidcc.contract.signals import Progress
+
 
 def in_world(rule: Any, xp: ModuleType, made: Callable[[Any], Any] = lambda function: function) -> Any:
     """Return the same rule over another vocabulary, with the functions of its scheme that it calls.
@@ -28,8 +30,14 @@ def in_world(rule: Any, xp: ModuleType, made: Callable[[Any], Any] = lambda func
     package = rule.__module__.rpartition(".")[0]
     for name in {each.argval for each in get_instructions(rule.__code__) if each.opname == "LOAD_GLOBAL"}:
         called = space.get(name)
-        if isinstance(called, FunctionType) and called.__module__.startswith(f"{package}."):
+        if isinstance(called, FunctionType) and called.__module__.startswith((f"{package}.", __name__)):
             space[name] = in_world(called, xp, made)
     other = FunctionType(rule.__code__, space, rule.__name__, rule.__defaults__, rule.__closure__)
     other.__module__, other.__qualname__, other.__doc__ = rule.__module__, rule.__qualname__, rule.__doc__
     return made(other)
+
+
+def held(state: Any, progress: Progress) -> Any:
+    """Check whether the window holds a flow back: that of one at line rate with less in flight does not grow."""
+    inflight = (progress.sent - progress.acked + progress.newly) * (progress.packet / progress.wire_packet)
+    return (state.rate < progress.line_rate) | (inflight >= state.window)

@@ -14,6 +14,7 @@ import pytest
 import fluidcc as fc
 from fluidcc.contract.signals import Progress, Signals
 from fluidcc.schemes.swift import fluid, packet
+from fluidcc.schemes.swift.parameters import scaling
 from tests.schemes.plain_laws import (
     Chance,
     Draws,
@@ -26,6 +27,7 @@ from tests.schemes.plain_laws import (
     plain,
     progress,
     record,
+    replaced,
     rows,
     tokens,
 )
@@ -42,13 +44,13 @@ def drawn(seed: int, **switches: Any) -> tuple[Any, fluid.State, Progress]:
     wire = PAYLOAD * draw(1.0, 2.0)
     packet = np.where(draw(0, 1) > 0, wire, PAYLOAD)
     target = np.where(draw(0, 1, 1) > 0, draw((4e-6, 20e-6)), rtt)
-    scaling = {"fs_range": draw((1e-6, 20e-6)), "fs_min": draw(0.1, 0.5), "fs_max": draw(5.0, 50.0)}
+    ranges = {"fs_range": draw((1e-6, 20e-6)), "fs_min": draw(0.1, 0.5), "fs_max": draw(5.0, 50.0)}
     on = mechanisms(draw, rtt * draw(0.5, 1.0, 1.2), 1e-7, **switches)
     flow_scaling = on.pop("flow_scaling", False)
     p = bound(
         fc.Swift(flow_scaling=flow_scaling),
         **on,
-        **scaling,
+        **ranges,
         ai=draw(1.0, 0.0, (0.1, 3.0)),
         beta=draw(0.8, (0.1, 1.0)),
         max_mdf=draw(0.5, 0.9),
@@ -57,6 +59,8 @@ def drawn(seed: int, **switches: Any) -> tuple[Any, fluid.State, Progress]:
         max_window=packet * draw(20.0, (5.0, 60.0)),
         initial_window=packet * draw(50.0, 10.0),
     )
+    slope, offset = scaling(p)
+    p = replaced(p, fs_slope=slope, fs_offset=offset)
     newly, acked = np.floor(draw(1, 1, 2, 3)), np.floor(draw((5, 30)))
     window = draw(1.0, (0.01, 1.5), (0.5, 0.99), 5.0, (1.0, 60.0))
     sent = acked + np.floor(draw(2, 3, (2, 40)))
@@ -132,11 +136,11 @@ def test_an_ack_is_that_of_packets(switches: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("switches", [{}, {"vai": True}, {"sampling": True, "vai": True}])
 def test_nothing_moves_without_acks(switches: dict[str, Any]) -> None:
-    """Before the first ACK only RTT and target are noted; in a step without one a window stays, within its limits."""
+    """Before the first ACK nothing does; in a step without one a window stays, within its limits."""
     p, state, now = drawn(3, **switches)
     nothing = now._replace(newly=0.0 * now.newly)
     before = LAW.jump(p, state, nothing._replace(acked=0.0 * now.acked), 0.0)
-    for name in ("rate", "window", "cut_end"):
+    for name in ("rate", "window", "cut_end", "rtt", "target"):
         assert getattr(before, name) == pytest.approx(getattr(state, name))
     if before.mechanisms is not None:
         assert (before.mechanisms.last_update == state.mechanisms.last_update).all()

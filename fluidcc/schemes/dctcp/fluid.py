@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from fluidcc.contract.law import in_world
+from fluidcc.contract.law import held, in_world
 from fluidcc.contract.signals import Progress, Signals
 from fluidcc.schemes.dctcp import analysis, law
 from fluidcc.schemes.dctcp.parameters import DCTCP
@@ -21,7 +21,7 @@ ONLY = {"variant": "paper"}
 _STEPS_PER_BASE_RTT = 40
 
 
-held, on_step = (in_world(rule, jnp) for rule in (law.held, law.on_step))
+on_step = in_world(law.on_step, jnp)
 rate, window = law.rate, law.window
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as xp
 
+from fluidcc.contract.law import held
 from fluidcc.contract.signals import Progress
 
 ONLY = {"variant": "paper", "form": "protocol"}
@@ -44,12 +45,6 @@ def rate(state: Any) -> Any:
 def window(parameters: Any, state: Any) -> Any:
     """Limit W of the bytes in flight."""
     return state.window
-
-
-def held(state: Any, progress: Progress) -> Any:
-    """Check whether the window holds a flow back: that of one at line rate with less in flight does not grow."""
-    inflight = (progress.sent - progress.acked + progress.newly) * (progress.packet / progress.wire_packet)
-    return (state.rate < progress.line_rate) | (inflight >= state.window)
 
 
 def on_step(parameters: Any, state: Any, progress: Progress, observed: Any) -> State:

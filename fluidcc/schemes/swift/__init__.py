@@ -15,11 +15,11 @@ if TYPE_CHECKING:  # the contract, held by pyright; at run time sides are import
     from jax import Array
 
     from fluidcc.contract import protocol
-    from fluidcc.schemes.swift import crosscheck, equilibrium, flow_level, fluid, packet
+    from fluidcc.schemes.swift import crosscheck, equilibrium, fluid, law, packet
 
     _parameters: type[protocol.Parameters] = Swift
     _fluid: protocol.Windowed[Swift, fluid.State, Array] = fluid
     _packet: protocol.Shown[Swift] = packet
-    _flow_level: protocol.FlowLevelSide[Swift] = flow_level
+    _law: protocol.LawSide[Swift] = law
     _equilibrium: protocol.EquilibriumSide[Swift] = equilibrium
     _crosscheck: protocol.CrosscheckSide = crosscheck

@@ -12,26 +12,29 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.contract.law import in_world
+from fluidcc.engines.common import scalars
 from fluidcc.engines.common.jit import inlined, kernel
 from fluidcc.engines.packet.pacing import inflight, repace
-from fluidcc.schemes.swift.parameters import Swift, scaling
+from fluidcc.schemes.swift import law
+from fluidcc.schemes.swift.parameters import Swift
 from fluidcc.schemes.vai_sf import packet as vai_sf
 
 _I, _F = np.int64, np.float64
+bounded, decrease, target_delay = (
+    in_world(rule, scalars, kernel) for rule in (law.bounded, law.decrease, law.target_delay)
+)
+
+# Of the parameters, under their names, for the law's formulas.
+_NUMBERS = (
+    *("ai", "beta", "max_mdf", "base_target", "fs_slope", "fs_offset", "fs_range", "fs_min", "fs_max"),
+    *("initial_window", "max_window", "min_cwnd"),
+)
 
 STATE = np.dtype(
     [
-        ("ai", _F),  # packets in an RTT
-        ("beta", _F),
-        ("max_mdf", _F),
-        ("fixed", _F),  # target of the path, s
-        ("slope", _F),  # of flow scaling, s; zero, as are the next two, without it
-        ("offset", _F),
-        ("range", _F),
-        ("w_init", _F),  # bytes
-        ("w_most", _F),  # bytes
-        ("least", _F),  # packets
-        ("most", _F),  # packets
+        *((name, _F) for name in _NUMBERS),
+        ("flow_scaling", np.bool_),
         ("packet", _F),  # in the bytes that windows count
         # state
         ("W", _F),  # packets
@@ -59,11 +62,8 @@ OBSERVABLES = {
 def init_state(parameters: Swift, flow: Any, state: Any) -> None:
     """Write a flow's parameters and first state."""
     p = parameters
-    state.ai, state.beta, state.max_mdf = p.ai, p.beta, p.max_mdf
-    state.fixed = p.base_target
-    state.slope, state.offset = scaling(p) if p.flow_scaling else (0.0, 0.0)
-    state.range = p.fs_range if p.flow_scaling else 0.0
-    state.w_init, state.w_most, state.least = p.initial_window, p.max_window, p.min_cwnd
+    for name in (*_NUMBERS, "flow_scaling"):
+        setattr(state, name, getattr(p, name))
     state.last_update, state.factor = -1, 1.0
     vai_sf.init_state(p, state, p.token_thresh)
 
@@ -77,25 +77,16 @@ def shown(parameters: Swift) -> int:
 def begin(core: Any, flow: Any, state: Any) -> None:
     """Start at line rate, or at the share of W_init that an initial rate is of it."""
     state.packet = flow.payload if core.payload_window else flow.payload + flow.overhead
-    state.most = state.w_most / state.packet
-    state.W = max(state.w_init * (flow.rate / flow.line_rate) / state.packet, state.least)
+    state.W = max(state.initial_window * (flow.rate / flow.line_rate) / state.packet, state.min_cwnd)
     state.W_reference = state.W
-    state.target = target_delay(state)
+    state.target = target_delay(state, state.W)
     flow.window = state.W * state.packet
 
 
 @kernel
-def target_delay(state: Any) -> Any:
-    """Target of a path, and what flow scaling adds for a small window [s]."""
-    return state.fixed + max(0.0, min(state.slope / state.W**0.5 + state.offset, state.range))
-
-
-@kernel
 def cut(state: Any) -> Any:
-    """Factor of a multiplicative decrease, (1) of Snyder and Lebeck; 1 below the target."""
-    if state.rtt < state.target:
-        return 1.0
-    return max(1.0 - state.beta * (state.rtt - state.target) / state.rtt, state.max_mdf)
+    """Factor of a multiplicative decrease; 1 below the target."""
+    return 1.0 if state.rtt < state.target else decrease(state, state.rtt, state.target)
 
 
 @kernel
@@ -111,7 +102,7 @@ def by_round_trip(core: Any, uniforms: Any, flow: Any, state: Any, ack: Any) -> 
         if limited(core, flow, state, ack):
             state.W += state.ai * state.factor * ack.covers / max(state.W, 1.0)
     elif ack.sent >= state.decreased:
-        ignored = vai_sf.ignores(core, uniforms, state, state.W * state.packet / state.w_init)
+        ignored = vai_sf.ignores(core, uniforms, state, state.W * state.packet / state.initial_window)
         if not ignored:
             state.W *= cut(state)
         if not ignored or state.ignored_ends_period:
@@ -123,12 +114,12 @@ def by_reference(core: Any, uniforms: Any, flow: Any, state: Any, ack: Any) -> N
     """Set W at each ACK from a reference, with an increase even if congested (Sampling Frequency, V-B)."""
     if state.last_update < 0:
         state.last_update = flow.sent
-    new = max(min(state.W_reference * cut(state) + state.ai * vai_sf.increases(state), state.most), state.least)
+    new = bounded(state, state.W_reference * cut(state) + state.ai * vai_sf.increases(state), state.packet)
     decreases = new < state.W_reference
     if not decreases and not limited(core, flow, state, ack):
         return
     if vai_sf.adjusts(state, decreases, ack.end > state.last_update):
-        if decreases and vai_sf.ignores(core, uniforms, state, state.W_reference * state.packet / state.w_init):
+        if decreases and vai_sf.ignores(core, uniforms, state, state.W_reference * state.packet / state.initial_window):
             if state.ignored_ends_period:
                 state.last_update = flow.sent
             return
@@ -143,7 +134,7 @@ def on_ack(sim: Any, flow: Any, state: Any, ack: Any) -> None:
     """Algorithm 1, on an ACK, or what Sampling Frequency makes of it."""
     core = sim.core[0]
     state.rtt = (core.now - ack.sent) * 1e-12
-    state.target = target_delay(state)
+    state.target = target_delay(state, state.W)
     if state.sampling > 0:
         vai_sf.observed(flow, state, ack, state.rtt, state.rtt >= state.target)
         by_reference(core, sim.uniforms, flow, state, ack)
@@ -152,7 +143,7 @@ def on_ack(sim: Any, flow: Any, state: Any, ack: Any) -> None:
             state.factor = vai_sf.increases(state)  # tokens are for the increases of a round trip
             vai_sf.adjusted(state)
         by_round_trip(core, sim.uniforms, flow, state, ack)
-    state.W = max(min(state.W, state.most), state.least)
+    state.W = bounded(state, state.W, state.packet)
     flow.window = state.W * state.packet
     # Below one packet: one in rtt/W.
     paced = state.W * (flow.payload + flow.overhead) / state.rtt if state.W < 1.0 else flow.line_rate

@@ -9,7 +9,7 @@ from fluidcc.contract.fields import base_rtt_field, feedback_delay_field, initia
 from fluidcc.contract.preset import EVALUATION, Preset
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import RED
-from fluidcc.scenario.parameters import parameter, register
+from fluidcc.scenario.parameters import bound, parameter, register
 from fluidcc.schemes.vai_sf.mechanisms import VaiSf, ai_div_field, token_rule_field, token_thresh_field
 from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME, is_concrete
 
@@ -111,6 +111,8 @@ class Swift(VaiSf):
     )
     ai_div: Any = ai_div_field(TIME, "delay for a token", "30ns")
     token_rule: str = token_rule_field("excess")
+    fs_slope: Any = bound("flow scaling adds fs_slope/sqrt(packets) + fs_offset to the target [s]")
+    fs_offset: Any = bound("see fs_slope [s]")
 
     name: ClassVar[str] = "swift"
     int_bytes = 0.0  # collects no telemetry
@@ -124,6 +126,7 @@ class Swift(VaiSf):
         target = self.base_target + path.switches * self.hop_target
         useful = largest_useful_window(self, target, path.line_rate, path.packet)
         tokens = self.token_thresh
+        slope, offset = scaling(self) if self.flow_scaling else (0.0, 0.0)
         return dataclasses.replace(
             self,
             base_rtt=base_rtt,
@@ -133,6 +136,8 @@ class Swift(VaiSf):
             rate_ai=None,
             base_target=target,
             hop_target=0.0,
+            fs_slope=slope,
+            fs_offset=offset,
             token_thresh=target + path.least_bdp / path.slowest_rate if tokens is None else tokens,
         )
 

@@ -81,7 +81,7 @@ def test_scalars_are_numpy_s_for_one_number() -> None:
 
 def test_a_rule_goes_to_another_world_with_what_it_calls() -> None:
     """An attribute named as a function of the module is none; the rule itself stays in its own world."""
-    from fluidcc.schemes.dctcp import law
+    from fluidcc.schemes.swift import law
 
     other = SimpleNamespace(where=lambda *_: "where", minimum=lambda *_: "least", maximum=max)
     made: list[str] = []
@@ -91,7 +91,8 @@ def test_a_rule_goes_to_another_world_with_what_it_calls() -> None:
         return function
 
     rule = in_world(law.on_step, other, noted)  # type: ignore[arg-type]
-    assert sorted(made) == ["held", "on_step"]
-    assert rule.__globals__["xp"] is rule.__globals__["held"].__globals__["xp"] is other
-    assert law.on_step.__globals__["xp"] is law.held.__globals__["xp"] is np
+    called = {"after", "bounded", "decrease", "held", "reaction", "target_delay"}
+    assert set(made) == called | {"on_step"}
+    assert rule.__globals__["xp"] is rule.__globals__["after"].__globals__["xp"] is other
+    assert law.on_step.__globals__["xp"] is law.after.__globals__["xp"] is np
     assert (rule.__doc__, rule.__module__) == (law.on_step.__doc__, law.on_step.__module__)

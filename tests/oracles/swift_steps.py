@@ -1,16 +1,17 @@
-"""Swift for transfers in numbers: Algorithm 1 for all ACKs of a step, as in `fluidcc.schemes.swift.fluid`."""
+"""Swift for the ACKs of a step, one flow at a time in plain Python: Algorithm 1 of Kumar et al., SIGCOMM 2020.
+
+It shares no line with the law in the package.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from fluidcc.engines.common.jit import kernel
-from fluidcc.schemes.swift.parameters import Swift, scaling
+from fluidcc.schemes.swift.parameters import Swift
 
-NEEDS = frozenset({"delay"})
-ONLY = {"vai": False, "sampling": None}
 _I, _F = np.int64, np.float64
 
 STATE = np.dtype(
@@ -38,12 +39,13 @@ def init_state(parameters: Swift, flow: Any, state: Any) -> None:
     state.ai, state.beta, state.max_mdf, state.base_target = p.ai, p.beta, p.max_mdf, p.base_target
     state.scales, state.range = p.flow_scaling, p.fs_range
     if state.scales:
-        state.slope, state.offset = scaling(p)
+        # fs_range at fs_min packets, nothing at fs_max.
+        state.slope = p.fs_range / (1.0 / math.sqrt(p.fs_min) - 1.0 / math.sqrt(p.fs_max))
+        state.offset = -state.slope / math.sqrt(p.fs_max)
     state.least, state.most = p.min_cwnd, p.max_window / flow.counted
     state.window = flow.window = min(p.initial_window, flow.initial_rate * p.base_rtt)
 
 
-@kernel
 def on_step(flow: Any, state: Any) -> None:
     """Algorithm 1 for the ACKs of a step; all have the delay of the last."""
     if flow.acked <= 0.0:
@@ -51,7 +53,7 @@ def on_step(flow: Any, state: Any) -> None:
     packets, delay = state.window / flow.counted, flow.rtt
     target = state.base_target
     if state.scales:
-        target += min(max(state.slope / packets**0.5 + state.offset, 0.0), state.range)
+        target += min(max(state.slope / math.sqrt(packets) + state.offset, 0.0), state.range)
     under_way = (flow.sent - flow.acked + flow.newly) * flow.counted / flow.packet
     if delay < target:
         # A window that holds nothing back, of a flow at line rate with less in flight, does not grow.
