@@ -15,7 +15,7 @@ class Room(NamedTuple):
     numba: bool = False
 
 
-_SIDES = ("packet.py", "hybrid.py", "flow_level.py")  # of a scheme: in the rooms of their engines
+_SIDES = ("packet.py", "hybrid.py")  # of a scheme: in the rooms of their engines
 ROOMS = {
     "base": Room(
         ("fluidcc/scenario", "fluidcc/results", "fluidcc/units.py"),
@@ -29,9 +29,7 @@ ROOMS = {
         ("charts.py",),
     ),
     "fabrics": Room(("fluidcc/workloads/fabrics",), ("tests/workloads/fabrics",)),
-    "flow-level": Room(
-        ("fluidcc/engines/flow_level", "fluidcc/schemes/*/flow_level.py"), ("tests/engines/flow_level",), numba=True
-    ),
+    "flow-level": Room(("fluidcc/engines/flow_level",), ("tests/engines/flow_level",), numba=True),
     "fluid": Room(("fluidcc/engines/fluid",), ("tests/engines/fluid",)),
     "hybrid": Room(
         ("fluidcc/engines/hybrid", "fluidcc/schemes/*/hybrid.py"),

@@ -45,7 +45,6 @@ CONTRACTS: Mapping[str, tuple[type, ...]] = MappingProxyType(
         "fluid": (protocol.Comparing, protocol.Windowed, protocol.Halting),
         "packet": (protocol.Shown,),
         "hybrid": (protocol.HybridSide,),
-        "flow_level": (protocol.FlowLevelSide,),
         "equilibrium": (protocol.SolvedByMarking, protocol.SolvedByUtilisation, protocol.Random),
         "crosscheck": (protocol.CrosscheckSide,),
     }

@@ -35,12 +35,10 @@ PACKET_RULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 HYBRID_RULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"begin": (), "on_cnp": (), "on_timer": (), "on_bytes": (), "observe": ("samples", "row")}
 )
-FLOW_LEVEL_RULES: Mapping[str, tuple[str, ...]] = MappingProxyType({"on_step": ("dt",)})
-RULES = {"packet": PACKET_RULES, "hybrid": HYBRID_RULES, "flow_level": FLOW_LEVEL_RULES}
+RULES = {"packet": PACKET_RULES, "hybrid": HYBRID_RULES}
 COMMON = {
     "packet": ("sim", "core", "ports", "uniforms", "flow", "state", "f"),
     "hybrid": ("flow", "state", "f", "now"),
-    "flow_level": ("flow", "state", "f", "now"),
 }
 
 
@@ -53,6 +51,8 @@ class Law:
     on_step: Callable[..., Any]
     rate: Callable[..., Any]
     window: Callable[..., Any]
+    on_hop: Callable[..., Any] | None = None
+    SWITCHES: tuple[str, ...] = ()
     NEEDS: frozenset[str] = frozenset()
     ONLY: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
@@ -105,17 +105,6 @@ class Hybrid:
     init_state: Callable[..., None]
     ONLY: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     PACED_BY: tuple[str, ...] = ()
-    rules: Mapping[str, Callable[..., Any]] = dataclasses.field(default_factory=dict)
-
-
-@dataclasses.dataclass(frozen=True)
-class FlowLevel:
-    """A flow-level side; see `fluidcc.contract.protocol.FlowLevelSide`. ``rules`` are those that it has."""
-
-    STATE: Any
-    init_state: Callable[..., None]
-    NEEDS: frozenset[str] = frozenset()
-    ONLY: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     rules: Mapping[str, Callable[..., Any]] = dataclasses.field(default_factory=dict)
 
 
@@ -222,14 +211,6 @@ class Scheme:
         if module is None:
             return None
         return dataclasses.replace(self._made(Hybrid, module, "hybrid"), rules=self._rules(module, "hybrid"))
-
-    @cached_property
-    def flow_level(self) -> FlowLevel | None:
-        """Flow-level side of the scheme, or None."""
-        module = self.module("flow_level")
-        if module is None:
-            return None
-        return dataclasses.replace(self._made(FlowLevel, module, "flow_level"), rules=self._rules(module, "flow_level"))
 
     @cached_property
     def equilibrium(self) -> Equilibrium | None:

@@ -260,7 +260,7 @@ class HybridSide(Protocol[P_contra]):
         ...
 
 
-# -- the flow-level side: schemes/NAME/flow_level.py -------------------------------------------------------------
+# -- the law: schemes/NAME/law.py --------------------------------------------------------------------------------
 
 
 class LawSide(Protocol[P_contra]):
@@ -268,7 +268,13 @@ class LawSide(Protocol[P_contra]):
 
     The module has ``import numpy as xp``; `fluidcc.contract.law` says what else ``xp`` is. ``parameters`` are bound,
     ``state`` is a ``State``, ``progress`` a `fluidcc.contract.signals.Progress`, ``observed`` the probability that a
-    packet acknowledged in the step carries a mark. ``NEEDS`` is that of a flow-level side, ``ONLY`` of a fluid side.
+    packet acknowledged in the step carries a mark; with ``on_hop(parameters, queue, output, arriving, capacity)``, the
+    largest of what that makes of the path's links. ``NEEDS`` names what the law uses in addition to marks and bytes:
+    ``"telemetry"`` (``on_hop``) or ``"delay"`` (``progress.rtt``); ``ONLY`` is that of a fluid side. ``SWITCHES`` are
+    the parameters' properties that are true or false: a law asks for these, not for words.
+
+    Without a law a scheme runs at flow level on its hybrid side, if it has one, or on its fluid side, which takes
+    longer.
     """
 
     @property
@@ -290,31 +296,6 @@ class LawSide(Protocol[P_contra]):
 
     def window(self, parameters: P_contra, state: Any, /) -> Any:
         """Limit of the bytes in flight, as windows count them."""
-        ...
-
-
-class FlowLevelSide(Protocol[P_contra]):
-    """A sender of the flow-level engine, which observes once in each step all ACKs that came in it.
-
-    A scheme with a law needs none. Without either it runs there on its hybrid side, if it has one, or on its fluid
-    side, which takes longer. The rule, decorated with ``kernel`` of `fluidcc.engines.common.jit`, takes what it names
-    of ``flow`` (a record of `fluidcc.engines.flow_level.memory`), ``state`` (its row of ``STATE``), ``f`` (the slot's
-    number), ``now`` and ``dt`` [s]:
-
-    - ``on_step``: a step has ended; it sets ``flow.rate`` [bytes/s] and ``flow.window`` [bytes].
-
-    ``init_state`` sets the first window, too. ``NEEDS`` names what the rule uses in addition to marks and bytes:
-    ``"telemetry"`` (the path's ports, in ``flow``'s arrays) or ``"delay"`` (``flow.rtt``); ``ONLY`` is that of a fluid
-    side.
-    """
-
-    @property
-    def STATE(self) -> np.dtype[Any]:
-        """Aligned record of a flow's parameters and state; no field is named like an attribute of NumPy scalars."""
-        ...
-
-    def init_state(self, parameters: P_contra, flow: Any, state: Any, /) -> None:
-        """Copy bound parameters and the first state into a flow's zeroed record; times in seconds."""
         ...
 
 

@@ -106,6 +106,8 @@ def test_an_edit_elsewhere_leaves_machine_code_valid() -> None:
     names = {engine: {f"{path.parent.name}/{path.name}" for path in found} for engine, found in files.items()}
     assert {"packet/engine.py", "packet/calendar.py", "dcqcn/packet.py", "vai_sf/packet.py"} <= names["packet"]
     assert {"hybrid/engine.py", "hybrid/queue.py", "dcqcn/hybrid.py", "common/jit.py"} <= names["hybrid"]
+    assert {"contract/law.py", "swift/law.py"} <= names["packet"]
+    assert "contract/red.py" in names["hybrid"]
     others = {"packet": {"dcqcn/fluid.py", "dcqcn/hybrid.py"}, "hybrid": {"dcqcn/fluid.py", "packet/switch.py"}}
     for engine, found in files.items():
         assert not names[engine] & others[engine]

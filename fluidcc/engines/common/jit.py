@@ -30,8 +30,9 @@ _OPTIONS: dict[str, Any] = {"_nrt": False, "error_model": "numpy"}
 _NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _F = TypeVar("_F", bound=Callable[..., Any])
 # Modules of a scheme's package that an engine calls, by its folder.
-_SIDES = {"packet": ("packet",), "hybrid": ("hybrid",), "flow_level": ("law", "flow_level", "hybrid")}
+_SIDES = {"packet": ("packet",), "hybrid": ("hybrid",), "flow_level": ("law", "hybrid")}
 _ENGINES = "fluidcc.engines"
+_RULES = ("fluidcc.contract.law", "fluidcc.contract.red", "fluidcc.contract.signals")  # what all may compile
 
 
 def sources(*modules: str) -> list[Path]:
@@ -43,7 +44,7 @@ def sources(*modules: str) -> list[Path]:
     found = files_behind(modules, roots)
     dispatching = {path.parent.name for path in found if path.name == "dispatch.py"}
     sides = [f"{p}.{side}" for p in packages for engine in sorted(dispatching) for side in _SIDES[engine]]
-    return files_behind([*modules, *sides], roots)
+    return files_behind([*modules, *sides, *_RULES], roots)
 
 
 def cache_folder(module: str = f"{_ENGINES}.packet.engine") -> str:

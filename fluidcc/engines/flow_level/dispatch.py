@@ -1,6 +1,6 @@
 """Dispatch to the rule of a transfer's scheme: see `fluidcc.engines.common.chains`.
 
-A scheme runs on its flow-level side, or, if it has none, on its hybrid side, whose CNPs come by chance.
+A scheme runs on its law, or, if it has none, on its hybrid side, whose CNPs come by chance.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CHAINS = {
     "on_bytes": Chain("kernel", "sim, f", "", "A flow has sent the bytes that it counts."),
 }
 _GIVEN = {"now": "sim.core[0]"}
-SIDES, REFUSED = known(lambda scheme: side_of(scheme) or scheme.flow_level or scheme.hybrid)
+SIDES, REFUSED = known(lambda scheme: side_of(scheme) or scheme.hybrid)
 NUMBER = {name: number for number, name in enumerate(SIDES)}
 
 

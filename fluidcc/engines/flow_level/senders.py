@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fluidcc.contract.bind import binder
-from fluidcc.contract.models import FlowLevel
 from fluidcc.engines.common.jit import entry, kernel
 from fluidcc.engines.flow_level import dispatch, memory
 from fluidcc.engines.flow_level.feedback import DELAY, MARKS, TELEMETRY, look
 from fluidcc.engines.flow_level.hosts import answering
+from fluidcc.engines.flow_level.laws import CompiledLaw
 from fluidcc.engines.flow_level.memory import FLOW, RUNNING, SENDING, STATUS, STEP, USED, records
 from fluidcc.engines.flow_level.step import advance
 from fluidcc.engines.hybrid.random_marks import exponential, hazard
@@ -119,7 +119,7 @@ def senders_of(scenario: Scenario, paths_first: np.ndarray, net: memory.Net, slo
                 f"flow 0 {name}: {scheme.name} of the flow-level engine has only {name}={modelled}; write that, "
                 "model='ideal', or engine='packet'"
             )
-    bind, by_cnp = binder(scenario), not isinstance(side, FlowLevel)
+    bind, by_cnp = binder(scenario), not isinstance(side, CompiledLaw)
     kinds = len(paths_first)
     first, state = records(FLOW, kinds), records(side.STATE, kinds)
     for k, i in enumerate(paths_first):
@@ -135,7 +135,7 @@ def senders_of(scenario: Scenario, paths_first: np.ndarray, net: memory.Net, slo
             raise InputError("nic_cnp_interval: receivers of the flow-level engine send on their own; write 0")
     needs = np.zeros(3, np.int8)
     needs[MARKS] = np.isfinite(net.marking[:, 0]).any() and (not by_cnp or first["cnp_interval"].any())
-    if isinstance(side, FlowLevel):
+    if isinstance(side, CompiledLaw):
         needs[DELAY], needs[TELEMETRY] = "delay" in side.NEEDS, "telemetry" in side.NEEDS
     return _made(first, state, needs, by_cnp, seed, scheme.name, slots)
 

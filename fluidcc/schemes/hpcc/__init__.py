@@ -13,11 +13,11 @@ __all__ = ["HPCC", "PRESETS", "Parameters"]
 
 if TYPE_CHECKING:  # the contract, held by pyright; at run time sides are imported when used
     from fluidcc.contract import protocol
-    from fluidcc.schemes.hpcc import crosscheck, equilibrium, flow_level, fluid, packet
+    from fluidcc.schemes.hpcc import crosscheck, equilibrium, fluid, law, packet
 
     _parameters: type[protocol.Parameters] = HPCC
     _fluid: protocol.Windowed[HPCC, fluid.State, fluid.Feedback] = fluid
     _packet: protocol.Shown[HPCC] = packet
-    _flow_level: protocol.FlowLevelSide[HPCC] = flow_level
+    _law: protocol.LawSide[HPCC] = law
     _equilibrium: protocol.SolvedByUtilisation[HPCC] = equilibrium
     _crosscheck: protocol.CrosscheckSide = crosscheck

@@ -1,8 +1,6 @@
-"""HPCC's fluid model: Algorithm 1 of Li et al., SIGCOMM 2019, per flow class.
+"""HPCC's fluid model: its law per flow class, with registers for links, the rate form and the mechanisms.
 
-Between ACKs of a step nothing is distinguished: U follows the telemetry by dU/dt = (u - U)/T, the limit of line 9 for
-many ACKs in T, and W follows U after every step (lines 12-20). W^c and incStage change when the first byte
-sent with the present W^c is acknowledged (lines 21-27).
+Here U moves between steps too, by dU/dt = (u - U)/T, the limit of line 9 for many ACKs in T.
 
 A register is a U with its W^c and incStage: one, which observes the most loaded link of the path, or one for each link,
 joined by (7) of appendix A.3. ``form="rate"`` is that appendix's law, T dR/dt = R eta/U - R + a, without windows.
@@ -19,24 +17,30 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from fluidcc.contract.law import in_world
 from fluidcc.contract.signals import Progress, Signals, Telemetry
+from fluidcc.schemes.hpcc import law
 from fluidcc.schemes.hpcc.parameters import HPCC
 from fluidcc.schemes.vai_sf import fluid as vai_sf
 
 NEEDS = frozenset({"telemetry", "inflight"})
 _STEPS_PER_BASE_RTT = 40
-_LEAST_U = 1e-3
+
+after, first_ack, least_window, on_hop, proposed, updates = (
+    in_world(rule, jnp) for rule in (law.after, law.first_ack, law.least_window, law.on_hop, law.proposed, law.updates)
+)
+rate = law.rate
 
 
 class State(NamedTuple):
     """State, (flows, points) or (registers, flows, points). Only U and, in the rate form, W^c move between jumps."""
 
-    rate: Array  # R = W/T [bytes/s]
-    window: Array  # W [bytes]
-    reference_window: Array  # W^c of each register [bytes]
-    utilisation: Array  # U of each register
-    stage: Array  # incStage of each register
-    last_update: Array  # lastUpdateSeq [bytes]; -1 before the first ACK
+    rate: Array  # and the others of the law's state
+    window: Array
+    reference_window: Array  # of each register, as the next two
+    utilisation: Array
+    stage: Array
+    last_update: Array
     tokens: vai_sf.Tokens | None = None  # with mechanisms
 
 
@@ -48,17 +52,15 @@ class Feedback(NamedTuple):
 
 
 def start(parameters: HPCC, initial_rate: Array, shape: tuple[int, int], hops: int) -> State:
-    """State before the first ACK: W = W^c = W_init and U = 1; W_init/T is the line rate unless given."""
-    p = parameters
-    window = jnp.broadcast_to(jnp.minimum(p.initial_window, initial_rate * p.base_rtt), shape)
-    one = jnp.ones((hops if p.registers == "per-link" else 1, *shape), window.dtype)
-    tokens = vai_sf.start(p, shape, window.dtype)
-    return State(jnp.broadcast_to(initial_rate, shape), window, window * one, one, 0.0 * one, -one[0], tokens)
-
-
-def rate(state: State) -> Array:
-    """Pacing rate R [bytes/s]."""
-    return state.rate
+    """State before the first ACK."""
+    p, none = parameters, jnp.zeros(shape, jnp.result_type(initial_rate))
+    first = State(
+        *(none + each for each in in_world(law.start, jnp)(p, initial_rate)), vai_sf.start(p, shape, none.dtype)
+    )
+    each = jnp.ones((hops if p.registers == "per-link" else 1, 1, 1), none.dtype)
+    return first._replace(
+        reference_window=first.reference_window * each, utilisation=first.utilisation * each, stage=first.stage * each
+    )
 
 
 def window(parameters: HPCC, state: State) -> Any:
@@ -78,10 +80,7 @@ def feedback(parameters: HPCC, signals: Signals) -> Feedback:
     if parameters.multiq != "off":
         u = class_utilisation(parameters, observed)
     else:
-        flow = observed.output if parameters.u_rate == "tx" else observed.arriving
-        u = flow / observed.capacity
-        if parameters.u_queue:
-            u = u + observed.queue / (observed.capacity * parameters.base_rtt)
+        u = on_hop(parameters, observed.queue, observed.output, observed.arriving, observed.capacity)
     queue = None
     if parameters.vai:
         queue = jnp.max(observed.queue if parameters.multiq == "off" else observed.class_queue, axis=0)
@@ -116,7 +115,7 @@ def derivative(parameters: HPCC, state: State, observed: Feedback) -> State:
     since = s.last_update >= 0
     moves = still
     if p.form == "rate":
-        move = s.reference_window * (p.eta / jnp.maximum(observed.utilisation, _LEAST_U) - 1.0) + p.w_ai
+        move = s.reference_window * (p.eta / jnp.maximum(observed.utilisation, law.LEAST_U) - 1.0) + p.w_ai
         moves = jnp.where(since, move / p.base_rtt, 0.0)
     towards = jnp.where(since, (observed.utilisation - s.utilisation) / p.base_rtt, 0.0)
     tokens = None if s.tokens is None else vai_sf.Tokens(*(jnp.zeros_like(leaf) for leaf in s.tokens))
@@ -124,64 +123,34 @@ def derivative(parameters: HPCC, state: State, observed: Feedback) -> State:
 
 
 def jump(parameters: HPCC, state: State, progress: Progress, observed: Feedback) -> State:
-    """Lines 11-27 after a step.
-
-    ``reaction="per-ack"`` sets W^c = W at every ACK: each multiplies W by eta/U and adds W_AI. With n ACKs in a step
-    that is W (eta/U)^n + n W_AI; below eta, where one ACK in maxStage + 1 multiplies, the share of such ACKs.
-    ``"per-rtt"`` changes W only together with W^c.
-    """
-    p, s = parameters, state
-    waiting = s.last_update < 0
-    first = waiting & (progress.acked > 0)  # records L, and lastUpdateSeq = snd_nxt
-    ratio = p.eta / jnp.maximum(s.utilisation, _LEAST_U)
-    below = s.utilisation < p.eta
-    adds = below & (s.stage < p.max_stage)
-    update = ~waiting & (progress.acked > s.last_update)  # line 22
-    packet = jnp.minimum(progress.packet, p.initial_window)
-    least = packet if p.variant == "paper" else p.min_rate * p.base_rtt
-    tokens = s.tokens
+    """Lines 11-27 after a step, for each register."""
+    p, s, tokens = parameters, state, state.tokens
+    runs, least, most = s.last_update >= 0, least_window(p, progress), p.initial_window
+    increase, update = p.w_ai, updates(s, progress)
+    if tokens is not None:
+        queue = jnp.zeros_like(s.window) if observed.queue is None else observed.queue
+        tokens, _ = vai_sf.observed(p, tokens, progress, queue, s.utilisation[0] >= p.eta)
+        increase = tokens.factor * p.w_ai
     if p.form == "rate":
-        changed, update, least = s.reference_window, ~waiting, 0.0
-    elif p.reaction == "per-ack":
-        acks = jnp.where(waiting, 0.0, progress.newly / progress.wire_packet)
-        share = jnp.where(below, 1.0 / (p.max_stage + 1.0), 1.0)
-        changed = s.reference_window * ratio ** (acks * share) + acks * p.w_ai
-        update = ~waiting
+        changed, update, least = s.reference_window, runs, 0.0
     else:
-        if tokens is not None:
-            queue = jnp.zeros_like(s.window) if observed.queue is None else observed.queue
-            tokens, _ = vai_sf.observed(p, tokens, progress, queue, ~below[0])
-        increase = p.w_ai if tokens is None else tokens.factor * p.w_ai
-        changed = jnp.where(adds, s.reference_window, s.reference_window * ratio) + increase  # (4); lines 13, 17
+        changed, update = proposed(p, s, progress, increase), runs if p.by_ack else update
     # Registers of links that do not limit the flow grow until they add a hundredth to (7) together, and no further:
     # they must come back when theirs becomes the bottleneck.
-    most = p.initial_window
     room = (100.0 * jnp.sum(progress.own, axis=0)) ** (1.0 / _alpha(p))
     changed = jnp.clip(changed, least, most * room)
-    ignored = passes = jnp.zeros_like(waiting)
+    ignored = passes = jnp.zeros_like(runs)
     if tokens is not None:
         decreases = changed[0] < s.reference_window[0]
-        update = ~waiting & vai_sf.adjusts(p, tokens, decreases, update)
-        share = s.reference_window[0] / p.initial_window
+        update = runs & vai_sf.adjusts(p, tokens, decreases, update)
+        share = s.reference_window[0] / most
         ignored, tokens = vai_sf.ignores(p, tokens, progress, update & decreases, share)
         update &= ~ignored
         passes = ignored & vai_sf.ends_period(p)
         tokens = vai_sf.adjusted(p, tokens, update)
-    moves = update if p.reaction == "per-rtt" else ~waiting & ~ignored
     joined = jnp.clip(_joined(p, changed, progress.own), least, most)
-    # The simulator's windows follow from its rates, and one packet may always be in flight.
-    kept = s.window if p.variant == "paper" else jnp.minimum(s.window, s.rate * p.base_rtt)
-    window = jnp.where(moves, joined, kept)
-    stage = s.stage if p.reaction == "per-ack" else jnp.where(update, jnp.where(adds, s.stage + 1.0, 0.0), s.stage)
-    return State(
-        rate=jnp.minimum(window / p.base_rtt, progress.line_rate),  # line 27
-        window=window if p.variant == "paper" else jnp.maximum(window, packet),
-        reference_window=jnp.where(update, changed, s.reference_window),  # lines 15, 19
-        utilisation=s.utilisation,
-        stage=stage,
-        last_update=jnp.where(first | update | passes, progress.sent, s.last_update),  # line 24
-        tokens=tokens,
-    )
+    moves, last = update if p.by_rtt else runs & ~ignored, first_ack(s, progress) | update | passes
+    return State(*after(p, s, progress, joined, changed, moves, update, last), tokens=tokens)
 
 
 def _alpha(p: HPCC) -> Any:

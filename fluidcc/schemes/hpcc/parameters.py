@@ -156,6 +156,26 @@ class HPCC(VaiSf):
     feedback_pause = 0.0  # time that feedback waits at the receiver [s]
 
     @property
+    def by_ack(self) -> bool:
+        """Check whether W^c changes at every ACK."""
+        return self.reaction == "per-ack"
+
+    @property
+    def by_rtt(self) -> bool:
+        """Check whether W changes together with W^c alone."""
+        return self.reaction == "per-rtt"
+
+    @property
+    def by_arrivals(self) -> bool:
+        """Check whether U is that of the bytes that arrive at a link."""
+        return self.u_rate == "rx"
+
+    @property
+    def simulates(self) -> bool:
+        """Check whether it is what the authors' public simulator does."""
+        return self.variant == "hpcc-sim"
+
+    @property
     def target_utilisation(self) -> Any:
         """Share of a link that is used where nothing stands in its queue."""
         return self.eta

@@ -15,12 +15,12 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.schemes.dctcp import fluid as dctcp_fluid
-from fluidcc.schemes.hpcc import flow_level as hpcc
 from fluidcc.schemes.hpcc import fluid as hpcc_fluid
 from fluidcc.schemes.nscc import fluid as nscc_fluid
 from fluidcc.schemes.swift import fluid as swift_fluid
 from tests.engines.packet import plain as without_numba
 from tests.oracles import dctcp_steps as dctcp
+from tests.oracles import hpcc_steps as hpcc
 from tests.oracles import nscc_steps as nscc
 from tests.oracles import swift_steps as swift
 from tests.schemes.plain_laws import SAME, SHAPE, Draws, bound, plain, progress, record

@@ -1,4 +1,7 @@
-"""HPCC for transfers in numbers: Algorithm 1 for all ACKs of a step, as in `fluidcc.schemes.hpcc.fluid`."""
+"""HPCC for the ACKs of a step, one flow at a time in plain Python: Algorithm 1 of Li et al., SIGCOMM 2019.
+
+It shares no line with the law in the package.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.engines.common.jit import kernel
 from fluidcc.schemes.hpcc.parameters import HPCC
 
-NEEDS = frozenset({"telemetry"})
-ONLY = {"form": "window", "registers": "one", "multiq": "off", "vai": False, "sampling": None, "int_format": "exact"}
 _LEAST_U = 1e-3
 _I, _F = np.int64, np.float64
 
@@ -50,7 +50,6 @@ def init_state(parameters: HPCC, flow: Any, state: Any) -> None:
     state.load, state.last_update = 1.0, -1.0
 
 
-@kernel
 def on_step(flow: Any, state: Any, dt: Any) -> None:
     """Line 9, and lines 11-27 for the ACKs of a step."""
     waiting = state.last_update < 0.0
