@@ -37,18 +37,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     compilations.add_options(parser)
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    # Half of the time to compile. Runs take longer and differ in rounding.
-    quick = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
-    users = os.environ.get("XLA_FLAGS", "")
-    os.environ["XLA_FLAGS"] = f"{users} {quick}"
-    if config.getoption("markexpr") == "slow":
-        from fluidcc.compiling import store
+_USERS = os.environ.get("XLA_FLAGS", "")
 
-        # What these tests start (printed commands, examples, notebooks) runs as with users.
-        store.flags()  # JAX reads them and starts
-        os.environ["XLA_FLAGS"] = users
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Half of the time to compile, here and in what tests start. Runs take longer and differ in rounding.
+    quick = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+    os.environ["XLA_FLAGS"] = f"{_USERS} {quick}"
     config.pluginmanager.register(compilations.Plugin(config), "fluidcc-compilations")
+
+
+@pytest.fixture
+def users_flags(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start programs as users do, with the machine code that they get."""
+    monkeypatch.setenv("XLA_FLAGS", _USERS)
 
 
 # Workers take file after file in this order. One compiles the packet engine at once, a minute's work that is kept for

@@ -55,7 +55,8 @@ def start(parameters: HPCC, initial_rate: Array, shape: tuple[int, int], hops: i
     """State before the first ACK."""
     p, none = parameters, jnp.zeros(shape, jnp.result_type(initial_rate))
     first = State(
-        *(none + each for each in in_world(law.start, jnp)(p, initial_rate)), vai_sf.start(p, shape, none.dtype)
+        *(none + each for each in in_world(law.start, jnp)(p, initial_rate)),
+        tokens=vai_sf.start(p, shape, none.dtype),
     )
     each = jnp.ones((hops if p.registers == "per-link" else 1, 1, 1), none.dtype)
     return first._replace(
