@@ -15,39 +15,48 @@ def equation(function: Any, parameters: dict[str, float], states: tuple[str, ...
     return Equation(function, ["tau"], {"tau": 1.0, **parameters}, states=states)
 
 
+# With a = 0 the lag alone (Hayes 1950 has both).
+HAYES = equation(
+    lambda t, x, past, p: [p.a * x[0] - p.k * past[0][0]],
+    {"a": 0.0, "k": 1.0},
+)
+
+
 def _several(t: Any, x: Any, past: Any, p: Any) -> list[Any]:
     x, y = x[0], past[0][0]
     folds = p.m * y - p.square * y**2 + p.e
-    grows = p.r * x * (1 - y / p.room) - p.eaten * y**2 / (1 + x**2)
+    grows = p.r * x * (1 - y / 10) - p.eaten * y**2 / (1 + x**2)
     turns = -(p.sine + p.steeper * jnp.tanh(y / 10)) * jnp.sin(y - p.w)
-    beside = -p.parabolas * (y - p.q**2) * (y - p.q**2 + p.g)
-    return [p.a * x - p.k * y + folds + grows + turns + beside - p.cube * (y**3 - p.c * y**5)]
+    return [folds + grows + turns - p.parabolas * (y - p.q**2) * (y - p.q**2 + p.g)]
 
 
-# Several equations of one state in one, so that what one of them compiles serves all: each leaves out what is 0.
-_OFF = ("a", "k", "m", "square", "e", "r", "eaten", "sine", "steeper", "w", "parabolas", "q", "g", "cube", "c")
-SEVERAL = equation(_several, {**dict.fromkeys(_OFF, 0.0), "room": 1.0})
-# a x - k y, y = x(t - tau). With a = 0 the lag alone (Hayes 1950 has both).
-HAYES = SEVERAL.at(k=1.0)
+# Several that are followed, in one equation, so that what one of them compiles serves all: each leaves out what is 0.
+_OFF = ("m", "square", "e", "r", "eaten", "sine", "steeper", "w", "parabolas", "q", "g")
+SEVERAL = equation(_several, dict.fromkeys(_OFF, 0.0))
 # Two branches that nearly meet, x = (m +- sqrt(m^2 + 4 e)) / 2; with m = 0 a fold at e = 0.
 NEAR = SEVERAL.at(square=1.0, e=1.0, tau=0.1)
-# r x (1 - y)
-PEOPLE = SEVERAL.at(r=1.8)
-# -k y - y^3 + c y^5
-HARD = SEVERAL.at(k=1.5, cube=1.0)
-# -sine sin y
-SINE = SEVERAL.at(sine=1.0)
 # An insect and its predators (Ludwig et al. 1978): the low equilibrium ends at a fold at r = 0.56.
-BUDWORM = SEVERAL.at(r=0.4, room=10.0, eaten=1.0, tau=0.5)
+BUDWORM = SEVERAL.at(r=0.4, eaten=1.0, tau=0.5)
 # x = w is an equilibrium for each w, and so is w + 2 pi k. The gain grows with x: unstable from pi / 2 on.
 LOCKED = SEVERAL.at(sine=1.3, steeper=0.6)
 # Two equilibria on parabolas, one beside the other.
 PARALLEL = SEVERAL.at(parabolas=1.0, g=0.1)
+# Many equilibria, n pi.
+SINE = SEVERAL.at(sine=1.0)
 # Mackey and Glass, Science 1977.
 BLOOD = equation(
     lambda t, x, past, p: [p.beta * past[0][0] / (1 + past[0][0] ** p.n) - p.gamma * x[0]],
     {"beta": 0.2, "gamma": 0.1, "n": 10.0, "tau": 6.0},
 )
+PEOPLE = equation(
+    lambda t, x, past, p: [p.r * x[0] * (1 - past[0][0])],
+    {"r": 1.8},
+)
+HARD = equation(
+    lambda t, x, past, p: [-p.a * past[0][0] - past[0][0] ** 3 + p.c * past[0][0] ** 5],
+    {"a": 1.5, "c": 0.0},
+)
+
 
 # Gurney, Blythe and Nisbet, Nature 1980.
 FLIES = equation(

@@ -233,12 +233,12 @@ def test_from_a_hopf_point():
 
 
 def test_a_cycle_that_repels():
-    """x' = -k x(t-1) - x(t-1)^3 with k below pi/2: within the cycle all dies out, beyond it grows."""
+    """x' = -a x(t-1) - x(t-1)^3 with a below pi/2: within the cycle all dies out, beyond it grows."""
     hard = HARD
-    (hopf,) = fc.delay.crossings(hard, "k", (1, 2), at=[0.0], points=32)
-    cycle = fc.delay.limit_cycle(hard.at(k=1.5), near=hopf)
+    (hopf,) = fc.delay.crossings(hard, "a", (1, 2), at=[0.0], points=32)
+    cycle = fc.delay.limit_cycle(hard.at(a=1.5), near=hopf)
     half = cycle.amplitude["x"] / 2
-    assert half == pytest.approx(np.sqrt((np.pi / 2 - 1.5) / 0.75), rel=0.05)  # one harmonic: k + 3/4 A^2 = pi/2
+    assert half == pytest.approx(np.sqrt((np.pi / 2 - 1.5) / 0.75), rel=0.05)  # one harmonic: a + 3/4 A^2 = pi/2
     assert not cycle.attracts
     grow = cycle.multipliers[0].real
     assert grow > 1
@@ -250,14 +250,14 @@ def test_a_cycle_that_repels():
     assert after(0.9) < 0.9
     assert after(1.05) > 1.05
     with pytest.raises(fc.InputError, match=r"does not lead to 1\.6"):
-        fc.delay.limit_cycle(hard.at(k=1.6), near=hopf)
+        fc.delay.limit_cycle(hard.at(a=1.6), near=hopf)
 
 
 def test_a_branch_that_turns_back():
-    """x' = -k y - y^3 + y^5/2, y = x(t-1), begins below pi/2, and is back above it with a period of 4 as before."""
+    """x' = -a y - y^3 + y^5/2, y = x(t-1), begins below pi/2, and is back above it with a period of 4 as before."""
     back = HARD.at(c=0.5)
-    (hopf,) = fc.delay.crossings(back, "k", (1, 2), at=[0.0], points=32)
-    small, large = (fc.delay.limit_cycle(back.at(k=k), near=hopf) for k in (1.5, 1.6))
+    (hopf,) = fc.delay.crossings(back, "a", (1, 2), at=[0.0], points=32)
+    small, large = (fc.delay.limit_cycle(back.at(a=a), near=hopf) for a in (1.5, 1.6))
     assert (small.period, large.period) == pytest.approx((4.0, 4.0), rel=EXACT)
     assert small.amplitude["x"] < 0.7
     assert large.amplitude["x"] > 3
@@ -275,7 +275,7 @@ def test_a_branch_that_turns_back_within_a_step():
 
 @pytest.mark.slow
 def test_cycles_with_many_multipliers_beyond_1():
-    """x' = -k sin x(t - 1): of period 4/(4i + 1) from the i-th Hopf point, where i pairs of roots grow already."""
+    """x' = -sine sin x(t - 1): of period 4/(4i + 1) from the i-th Hopf point, where i pairs of roots grow already."""
     sine = SINE
     crossings = fc.delay.crossings(sine, "sine", (0.5, 35.0), at=[0])
     for i in (3, 5):

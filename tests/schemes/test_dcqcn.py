@@ -43,6 +43,11 @@ RESIDUAL = 1e-11  # solved to 1e-14 in log p and log R, then magnified by the st
 pytestmark = pytest.mark.usefixtures("full_columns")
 
 
+@pytest.fixture(autouse=True)
+def one_depth() -> None:
+    """Keep histories as short as they can be: runs here are long, and long ones slow each step."""
+
+
 def digits(text: str) -> Any:
     """A value known to the digits printed."""
     mantissa = text.split("e")[0]

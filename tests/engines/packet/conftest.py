@@ -1,5 +1,5 @@
 """Fixtures of several files."""
 
-from tests.shapes import full_columns, same_depth
+from tests.shapes import full_columns
 
-__all__ = ["full_columns", "same_depth"]
+__all__ = ["full_columns"]

@@ -9,7 +9,7 @@ import pytest
 
 import fluidcc as fc
 
-pytestmark = pytest.mark.usefixtures("same_depth", "full_columns")
+pytestmark = pytest.mark.usefixtures("full_columns")
 
 
 def both(scenario: fc.Scenario, until: str) -> tuple[fc.Trace, fc.Trace]:
