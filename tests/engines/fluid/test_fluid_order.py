@@ -196,9 +196,8 @@ KINDS: dict[str, tuple[str, dict[str, Any], int]] = {
 }
 
 
-@pytest.mark.parametrize(
-    "kind", [kind if kind == "one lag" else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_start_is_as_if_it_were_given(kind: str) -> None:
     """Every kind of network; flows that begin late begin in the same state, and take what they would take."""
     name, options, classes = KINDS[kind]
