@@ -51,6 +51,7 @@ def test_distinct_shapes_are_counted_however_tests_are_shared(project: pytest.Py
     done.stdout.re_match_lines([r" +3 +\d+  test_shapes.py"])
 
 
+@pytest.mark.slow
 def test_more_than_the_budget_fails_the_run_and_says_where(project: pytest.Pytester) -> None:
     (project.path / "budget.toml").write_text('"test_shapes.py" = 2\n')
     done = project.runpytest_subprocess("-m", "not slow", "--compilations")

@@ -256,7 +256,7 @@ class Planted:
         return Path.touch, (self.marker,)
 
 
-@pytest.mark.parametrize("how", ["open folder", "link within"])
+@pytest.mark.parametrize("how", [pytest.param("open folder", marks=pytest.mark.slow), "link within"])
 def test_a_planted_index_is_not_executed(how: str, kept: Path, top: Path, tmp_path: Path) -> None:
     marker = tmp_path / "executed"
     (index,) = top.rglob("*.double-*.nbi")

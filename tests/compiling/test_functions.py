@@ -61,7 +61,7 @@ SCENARIOS = {
 }
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", ["dcqcn", pytest.param("hpcc", marks=pytest.mark.slow)])
 def test_the_same_bits_compiled_and_loaded_and_without_files(
     name: str, monkeypatch: pytest.MonkeyPatch, cold: Path
 ) -> None:

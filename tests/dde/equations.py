@@ -20,11 +20,29 @@ HAYES = equation(
     lambda t, x, past, p: [p.a * x[0] - p.k * past[0][0]],
     {"a": 0.0, "k": 1.0},
 )
+
+
+def _several(t: Any, x: Any, past: Any, p: Any) -> list[Any]:
+    x, y = x[0], past[0][0]
+    folds = p.m * y - p.square * y**2 + p.e
+    grows = p.r * x * (1 - y / 10) - p.eaten * y**2 / (1 + x**2)
+    turns = -(p.sine + p.steeper * jnp.tanh(y / 10)) * jnp.sin(y - p.w)
+    return [folds + grows + turns - p.parabolas * (y - p.q**2) * (y - p.q**2 + p.g)]
+
+
+# Several that are followed, in one equation, so that what one of them compiles serves all: each leaves out what is 0.
+_OFF = ("m", "square", "e", "r", "eaten", "sine", "steeper", "w", "parabolas", "q", "g")
+SEVERAL = equation(_several, dict.fromkeys(_OFF, 0.0))
 # Two branches that nearly meet, x = (m +- sqrt(m^2 + 4 e)) / 2; with m = 0 a fold at e = 0.
-NEAR = equation(
-    lambda t, x, past, p: [past[0][0] * (p.m - past[0][0]) + p.e],
-    {"m": 0.0, "e": 1.0, "tau": 0.1},
-)
+NEAR = SEVERAL.at(square=1.0, e=1.0, tau=0.1)
+# An insect and its predators (Ludwig et al. 1978): the low equilibrium ends at a fold at r = 0.56.
+BUDWORM = SEVERAL.at(r=0.4, eaten=1.0, tau=0.5)
+# x = w is an equilibrium for each w, and so is w + 2 pi k. The gain grows with x: unstable from pi / 2 on.
+LOCKED = SEVERAL.at(sine=1.3, steeper=0.6)
+# Two equilibria on parabolas, one beside the other.
+PARALLEL = SEVERAL.at(parabolas=1.0, g=0.1)
+# Many equilibria, n pi.
+SINE = SEVERAL.at(sine=1.0)
 # Mackey and Glass, Science 1977.
 BLOOD = equation(
     lambda t, x, past, p: [p.beta * past[0][0] / (1 + past[0][0] ** p.n) - p.gamma * x[0]],
@@ -38,10 +56,6 @@ HARD = equation(
     lambda t, x, past, p: [-p.a * past[0][0] - past[0][0] ** 3 + p.c * past[0][0] ** 5],
     {"a": 1.5, "c": 0.0},
 )
-SINE = equation(
-    lambda t, x, past, p: [-p.k * jnp.sin(past[0][0])],
-    {"k": 1.0},
-)
 
 
 # Gurney, Blythe and Nisbet, Nature 1980.
@@ -49,24 +63,9 @@ FLIES = equation(
     lambda t, x, past, p: [p.P * past[0][0] * jnp.exp(-past[0][0]) - p.d * x[0]],
     {"P": 8.0, "d": 0.6},
 )
-# An insect and its predators (Ludwig et al. 1978): the low equilibrium ends at a fold at r = 0.56.
-BUDWORM = equation(
-    lambda t, x, past, p: [p.r * x[0] * (1 - past[0][0] / 10) - past[0][0] ** 2 / (1 + x[0] ** 2)],
-    {"r": 0.4, "tau": 0.5},
-)
-# x = w is an equilibrium for each w, and so is w + 2 pi k. The gain grows with x: unstable from pi / 2 on.
-LOCKED = equation(
-    lambda t, x, past, p: [-(1.3 + 0.6 * jnp.tanh(past[0][0] / 10)) * jnp.sin(past[0][0] - p.w)],
-    {"w": 0.0},
-)
 SWINGS = equation(
     lambda t, x, past, p: [-jnp.sin(past[0][0] - 15 * jnp.sin(p.w))],
     {"w": 0.0, "tau": 0.1},
-)
-# Two equilibria on parabolas, one beside the other.
-PARALLEL = equation(
-    lambda t, x, past, p: [-(past[0][0] - p.q**2) * (past[0][0] - p.q**2 + p.g)],
-    {"q": 0.0, "g": 0.1},
 )
 GAP = equation(
     lambda t, x, past, p: [(p.a - 1) * (p.a - 1.2) - x[0] ** 2],

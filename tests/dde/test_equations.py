@@ -82,6 +82,7 @@ def test_a_lag_of_zero_is_no_lag():
     assert run["prey"].values == pytest.approx(ordinary.y[0], rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("cc") is None, reason="jitcdde compiles its equations, and there is no C compiler")
 def test_against_jitcdde(tmp_path, monkeypatch):
     from jitcdde import jitcdde, t, y

@@ -275,11 +275,11 @@ def test_a_branch_that_turns_back_within_a_step():
 
 @pytest.mark.slow
 def test_cycles_with_many_multipliers_beyond_1():
-    """x' = -k sin x(t - 1): of period 4/(4i + 1) from the i-th Hopf point, where i pairs of roots grow already."""
+    """x' = -sine sin x(t - 1): of period 4/(4i + 1) from the i-th Hopf point, where i pairs of roots grow already."""
     sine = SINE
-    crossings = fc.delay.crossings(sine, "k", (0.5, 35.0), at=[0])
+    crossings = fc.delay.crossings(sine, "sine", (0.5, 35.0), at=[0])
     for i in (3, 5):
-        cycle = fc.delay.limit_cycle(sine.at(k=crossings[i].value + 0.3), near=crossings[i])
+        cycle = fc.delay.limit_cycle(sine.at(sine=crossings[i].value + 0.3), near=crossings[i])
         assert cycle.period == pytest.approx(4 / (4 * i + 1), rel=EXACT)
         sizes = np.abs(cycle.multipliers)
         assert (sizes > 1).sum() == 2 * i

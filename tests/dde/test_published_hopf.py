@@ -30,6 +30,7 @@ def test_hayes():
         assert (point.value, point.frequency) == pytest.approx((w / np.sin(w), w), rel=EXACT)
 
 
+@pytest.mark.slow
 def test_delayed_logistic():
     """Hutchinson's equation: r tau = pi/2 (Wright, J. reine angew. Math. 194, 1955)."""
     point = first(PEOPLE.at(r=1.0), "r", (0.5, 3), at=[1.0])

@@ -40,6 +40,13 @@ SMOOTH = 1e-5  # Heun with h = 1 us on time constants of 50 us and more, without
 SAME_GRID = 1e-9  # two implementations of one method on one grid: rounding, grown over thousands of steps
 RESIDUAL = 1e-11  # solved to 1e-14 in log p and log R, then magnified by the stiffness of (8) and (9)
 
+pytestmark = pytest.mark.usefixtures("full_columns")
+
+
+@pytest.fixture(autouse=True)
+def one_depth() -> None:
+    """Keep histories as short as they can be: runs here are long, and long ones slow each step."""
+
 
 def digits(text: str) -> Any:
     """A value known to the digits printed."""
@@ -189,10 +196,15 @@ def test_the_printed_equations_rest_at_the_fixed_point(flows: int) -> None:
 # -- Figure 10 ------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
+@functools.cache
+def run_of_figure_10() -> Trace:
+    return run(fc.incast(2, start=["0", "10ms"]), "200ms")
+
+
+@pytest.fixture
 def figure_10() -> Trace:
-    """Flow 1 at t = 0, flow 2 at 10 ms, both at line rate, alpha 1, 100 ms."""
-    return run(fc.incast(2, start=["0", "10ms"]), "100ms")
+    """Flow 1 at t = 0, flow 2 at 10 ms, both at line rate, alpha 1; the figure's 100 ms, and on to Figure 11's 200."""
+    return run_of_figure_10()
 
 
 def rates_at(trace: Trace, time: float) -> np.ndarray:

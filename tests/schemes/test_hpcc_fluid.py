@@ -44,7 +44,7 @@ def incast(flows: int, scheme: HPCC | None = None, **options: Any) -> Scenario:
 def run(flows: int, scheme: HPCC = HPCC()) -> Any:  # noqa: B008 (frozen)
     """Run equal flows as one class: one shape for all numbers."""
     scenario = incast(1, scheme, multiplicity=flows)
-    return fc.simulate(scenario, until="1ms", sample_interval=4 * STEP, estimate_error=False)
+    return fc.simulate(scenario, until="1ms", estimate_error=False)
 
 
 def drained(time: np.ndarray, queue: np.ndarray) -> float:

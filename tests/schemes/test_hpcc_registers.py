@@ -24,6 +24,11 @@ CAPACITY = Rate(12.5e9)  # 100 Gbps
 ETA, W_AI = 0.95, 80.0
 
 
+@pytest.fixture(autouse=True)
+def one_depth() -> None:
+    """Keep histories as short as they can be: runs here are long, and long ones slow each step."""
+
+
 def rates(scenario: Scenario, until: str) -> np.ndarray:
     return np.array(fc.simulate(scenario, until, estimate_error=False).summary["rate_bytes_per_s"])
 

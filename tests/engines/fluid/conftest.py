@@ -6,8 +6,9 @@ import pytest
 
 from fluidcc.dde.history import ring_depth
 from tests.engines.fluid.in_numpy import numpy_only
+from tests.shapes import full_columns
 
-__all__ = ["numpy_only"]
+__all__ = ["full_columns", "numpy_only"]
 
 
 @pytest.fixture

@@ -352,7 +352,6 @@ def test_a_sweep_states_the_error_of_every_point() -> None:
     true = np.abs(mean[0] / mean[1] - 1.0)
     assert np.all(true <= 2.0 * errors + 1e-7)
     assert found.attrs["discretisation_error.queue_rel"] == errors.max()
-    assert "queue_error_rel" not in fc.sweep(scenario, estimate_error=False, **options).dataset
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import PFC, RED, Scenario, base_rtt, resolve
 
 SIZES = [100.0, 1e3, 123456.7, 1e7]  # bytes, for four flows
-SCHEMES = [fc.DCQCN(), fc.TIMELY(), fc.DCTCP()]  # ACC and lags that move are in tests that follow
-MORE = [fc.DCQCN(feedback_delay=None), fc.HPCC(), fc.Swift(), fc.ACC()]
+SCHEMES = [fc.DCQCN(feedback_delay=None), fc.TIMELY(), fc.DCTCP()]  # ACC and a fixed lag are in tests that follow
+MORE = [fc.DCQCN(), fc.HPCC(), fc.Swift(), fc.ACC()]
 # Sums of some 1e4 steps in double precision, of which each rounds by 1e-16 of what has been sent.
 ROUNDING = 1e-9
 RECORDS = 1 << 17  # of the history, where runs share one

@@ -103,6 +103,7 @@ def test_what_is_expected(before: float | None, after: float | None, method: str
     assert shrinks(before, after, method) is expected
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_depth")
 def test_sweeps_say_it_of_their_sampled_points() -> None:
     def errors(marking: fc.RED, flows: list[int]) -> float:

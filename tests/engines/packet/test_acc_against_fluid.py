@@ -107,7 +107,8 @@ def test_two_slow_flows_differ_by_one_mark() -> None:
     assert found[0].rates == pytest.approx(found[1].rates, rel=0.05)
 
 
-@pytest.mark.parametrize("flows", [pytest.param(2, marks=pytest.mark.slow), 10])
+@pytest.mark.slow
+@pytest.mark.parametrize("flows", [2, 10])
 def test_crosscheck_is_within_its_tolerances(flows: int) -> None:
     scenario = fc.incast(flows, rate="100Gbps", scheme=fc.ACC())
     fluid = fc.simulate(scenario, "1ms", estimate_error=False)

@@ -9,6 +9,8 @@ import pytest
 
 import fluidcc as fc
 
+pytestmark = pytest.mark.usefixtures("full_columns")
+
 
 def both(scenario: fc.Scenario, until: str) -> tuple[fc.Trace, fc.Trace]:
     """The fluid's run and one of packets."""
