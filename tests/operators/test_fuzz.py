@@ -67,14 +67,14 @@ def path(tmp_path_factory):
     return tmp_path_factory.mktemp("fuzz") / "file.txt"
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(edits=EDITS)
 def test_sonic_bytes(path, edits):
     path.write_bytes(edited(RAW, edits))
     attempt(read_sonic, path)
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_sonic_nodes(path, data):
     config = json.loads(RAW)
@@ -95,21 +95,21 @@ def test_sonic_nodes(path, data):
         assert all(text.isprintable() for text in (port.name, port.profile, *port.notes, *port.ignored))
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(edits=EDITS, raw=st.sampled_from([DUMP, TEXT]))
 def test_nic_bytes(path, edits, raw):
     path.write_bytes(edited(raw, edits))
     attempt(nic, path)
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(value=JUNK, name=st.sampled_from(["dce_tcp_g", "RPG_GD_P1", "rp_time_reset", "roce_cc_algorithm", "x"]))
 def test_nic_values(path, value, name):
     path.write_text(f"rpg_ai_rate = 5\n{name} = {value}\n", encoding="utf-8", errors="replace")
     attempt(nic, path)
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(raw=st.binary(max_size=200))
 def test_any_bytes(path, raw):
     path.write_bytes(raw)
@@ -117,7 +117,7 @@ def test_any_bytes(path, raw):
     attempt(nic, path)
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(raw=st.binary(max_size=20))
 def test_any_bytes_in_a_folder(path, raw):
     folder = path.parent / "cc_params"

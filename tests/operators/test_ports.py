@@ -12,6 +12,7 @@ import pytest
 import fluidcc as fc
 from fluidcc.cli.request import Request, with_ports
 from fluidcc.errors import InputError
+from fluidcc.operators import behaviour
 from fluidcc.operators.headroom import needed
 from fluidcc.operators.ports import read_ports
 from tests.operators.short_audits import short_audits
@@ -140,8 +141,10 @@ def test_a_run_takes_a_port_that_marks(config: Callable[..., Path]) -> None:
 
 
 def test_what_many_flows_do_is_asked_of_the_fluid(config: Callable[..., Path]) -> None:
-    with short_audits():
-        found = fc.audit(config(), EXAMPLE / "nic.txt", port="Ethernet0", flows=1000)
+    assert 64 <= behaviour.MOST_FLOWS < 1000
+    with short_audits() as patch:
+        patch.setattr(behaviour, "MOST_FLOWS", 7)  # so that eight are many
+        found = fc.audit(config(), EXAMPLE / "nic.txt", port="Ethernet0", flows=8)
     assert found.behaviour is not None
     assert found.behaviour["engine"] == "fluid"
     assert found.behaviour["seeds"] is None

@@ -305,7 +305,7 @@ JUNK = st.one_of(
 EDITS = st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 2), JUNK), min_size=1, max_size=4)
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(file=st.sampled_from(FILES), edits=EDITS)
 def test_mutated_texts_are_read_or_refused_in_a_line(
     file: Path, edits: list[tuple[int, int, str]], tmp_path_factory: pytest.TempPathFactory

@@ -163,7 +163,7 @@ ALONE = {"hpcc-a2-finite"}
 # Claims whose checks take seconds: of their rooms others are run each time.
 ALSO_SLOW = {
     *("hpcc-a2-finite", "hpcc-a2-limit", "hpcc-a2-rate", "dcqcn-51-unique", "dctcp-analysis-no-rest"),
-    *("timely-conext-patched", "timely-conext-continuum", "vai-2-fbs"),
+    *("timely-conext-patched", "timely-conext-continuum", "vai-2-fbs", "hpcc-a2-saturated", "hpcc-a2-removal"),
 }
 
 
@@ -360,7 +360,15 @@ def test_lemma_iii_holds_where_the_proof_s_omission_does_not_matter(monkeypatch)
     assert verdict("hpcc-a2-removal") == "holds"
 
 
-@pytest.mark.parametrize("name", ["hpcc-a2-feasible", "hpcc-a2-monotone", "hpcc-a2-saturated", "hpcc-a2-removal"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "hpcc-a2-feasible",
+        "hpcc-a2-monotone",
+        pytest.param("hpcc-a2-saturated", marks=pytest.mark.slow),
+        pytest.param("hpcc-a2-removal", marks=pytest.mark.slow),
+    ],
+)
 def test_the_solver_proves_all_small_matrices(name):
     pytest.importorskip("z3", reason="z3 is an optional extra; the claims have other ways too")
     found = published(name).finding

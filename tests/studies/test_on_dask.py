@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import multiprocessing
 import os
 import signal
 import threading
@@ -21,7 +23,9 @@ from fluidcc.cli.app import run as run_command
 from fluidcc.engines.run_many import Place, SchedulerError, StoppedError, connected, run_all
 from fluidcc.workloads.fabrics import evaluate
 
+dask = pytest.importorskip("dask", reason="Dask is an optional extra")
 distributed = pytest.importorskip("distributed", reason="Dask is an optional extra")
+get_mp_context = importlib.import_module("distributed.utils").get_mp_context
 
 SHAPE = "leaf-spine:2x1x2"
 ROWS = [(0, 2, 0.0, 1e5), (1, 3, 0.0, 2e5), (2, 0, 0.0, 5e4)]
@@ -29,9 +33,13 @@ ROWS = [(0, 2, 0.0, 1e5), (1, 3, 0.0, 2e5), (2, 0, 0.0, 5e4)]
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """Two workers, each a process with one thread."""
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as made:
-        yield made
+    """Two workers, each a process with one thread, forked from one that has imported what they need."""
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        get_mp_context()  # names what Dask would import there
+        imported = ["distributed", "xarray", "jax", "numba", "fluidcc.cli.app", "fluidcc.workloads.fabrics.evaluate"]
+        multiprocessing.set_forkserver_preload(imported)
+        with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as made:
+            yield made
 
 
 @pytest.fixture

@@ -58,6 +58,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_an_interrupted_sweep_stops_at_once_and_keeps_what_is_done(tmp_path: Path) -> None:
     store = tmp_path / "s.zarr"
     arguments = ["--over", "g=log:1/1024:1/16:2000", "--until", "100ms", "--store", str(store), "--json"]

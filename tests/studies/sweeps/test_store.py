@@ -37,7 +37,9 @@ def store(path: Path, g: Any = lambda x: x / 256, **options: Any) -> fc.SweepRes
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, fc.SweepResult]:
     path = tmp_path_factory.mktemp("kept") / "s.zarr"
-    return path, store(path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "chunk_size", lambda *_: 2)
+        return path, store(path)
 
 
 def test_a_store_opens_as_the_dataset_that_the_sweep_returns(kept: tuple[Path, fc.SweepResult]) -> None:
@@ -55,7 +57,10 @@ def test_a_store_opens_as_the_dataset_that_the_sweep_returns(kept: tuple[Path, f
     assert found["flow"].values.tolist() == result["flow"].values.tolist()
 
 
-def test_what_is_not_done_is_no_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_done_is_no_number(
+    kept: tuple[Path, fc.SweepResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And is done when the sweep goes on, whatever half of a file lies there: then the files are those of one sweep."""
     real, calls = run.run_chunk, []
 
     def failing(*arguments: Any, **options: Any) -> Any:
@@ -72,6 +77,10 @@ def test_what_is_not_done_is_no_number(tmp_path: Path, monkeypatch: pytest.Monke
     assert found["reason"].values.tolist() == [[0, 0], [PENDING, PENDING], [PENDING, PENDING]]
     assert np.isnan(found["jain"].values[1:]).all()
     assert fc.SweepResult(found.load()).reasons == {"not done": 4}
+    (tmp_path / "s.zarr" / "jain" / "c" / ".0123.partial").write_text("half of a fi")
+    store(tmp_path / "s.zarr", resume=True)
+    assert calls == [1] * 4  # two chunks more
+    assert killed_sweeps.files(tmp_path / "s.zarr") == killed_sweeps.files(kept[0])
 
 
 def test_other_numbers_at_any_point_are_another_sweep(kept: tuple[Path, fc.SweepResult]) -> None:
@@ -142,6 +151,7 @@ def test_blocks_tile_the_grid_in_its_order(shape: tuple[int, ...], most: int) ->
         assert all(k.start % size == 0 for k, size in zip(box, blocks.block, strict=True))  # a chunk of Zarr's
 
 
+@pytest.mark.slow
 def test_a_killed_sweep_goes_on_and_is_the_same(tmp_path: Path) -> None:
     """Killed while the second chunk is under way, or soon after: at most a chunk of each of two workers is lost."""
     points, until = 600, "2ms"

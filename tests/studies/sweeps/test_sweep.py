@@ -98,7 +98,8 @@ def test_lags_may_be_swept():
 def test_flows_are_swept_by_multiplicity():
     swept = fc.sweep(lambda n: fc.incast(1, multiplicity=n), {"n": [2, 4]}, until=UNTIL, estimate_error=False)
     for n in (2, 4):
-        alone = fc.simulate(fc.incast(n), UNTIL, estimate_error=False).summary["queue_bytes"]["max_whole_run"]
+        two = fc.incast(2, multiplicity=n / 2)
+        alone = fc.simulate(two, UNTIL, estimate_error=False).summary["queue_bytes"]["max_whole_run"]
         assert float(swept["queue_bytes.max_whole_run"].sel(n=n)) == pytest.approx(alone, rel=1e-9)
 
 
@@ -118,14 +119,15 @@ def test_path_delays_with_queueing_may_be_swept():
 
 
 def test_chunks_and_threads_do_not_change_the_result(result, monkeypatch):
-    monkeypatch.setattr(run, "chunk_size", lambda *_: 4)  # 6 points: the second chunk is padded
-    again = fc.sweep(make, OVER, until=UNTIL, workers=3, estimate_error=False)
+    monkeypatch.setattr(run, "chunk_size", lambda *_: 3)
+    more = {"kmin": [*OVER["kmin"], "10KB"], "g": OVER["g"]}  # 8 points: the third chunk is padded
+    again = fc.sweep(make, more, until=UNTIL, workers=3, estimate_error=False).dataset.isel(kmin=slice(3))
     for name in ("queue_bytes.mean", "rate_bytes_per_s", "reason"):
         np.testing.assert_allclose(again[name].values, result[name].values, rtol=SAME)
 
 
 def test_a_sweep_that_was_interrupted_goes_on(result, tmp_path, monkeypatch):
-    monkeypatch.setattr(run, "chunk_size", lambda *_: 4)
+    monkeypatch.setattr(run, "chunk_size", lambda *_: 2)
     real, done = batch.run_chunk, []
 
     def failing(*arguments, **options):
@@ -139,7 +141,7 @@ def test_a_sweep_that_was_interrupted_goes_on(result, tmp_path, monkeypatch):
         fc.sweep(make, OVER, until=UNTIL, store=tmp_path / "s.zarr", workers=1, estimate_error=False)
     monkeypatch.setattr(run, "run_chunk", lambda *a, **options: done.append(1) or real(*a, **options))
     resumed = fc.sweep(make, OVER, until=UNTIL, store=tmp_path / "s.zarr", resume=True, estimate_error=False)
-    assert len(done) == 2  # one before, one after
+    assert len(done) == 3  # of two points each: one before, two after
     np.testing.assert_allclose(resumed["queue_bytes.mean"].values, result["queue_bytes.mean"].values, rtol=SAME)
 
 

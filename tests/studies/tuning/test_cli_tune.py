@@ -41,7 +41,7 @@ def test_its_json_has_the_promised_keys(capsys: pytest.CaptureFixture[str], tmp_
 
 def test_a_switchs_own_buffers_and_pauses_are_in_what_packets_see(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["tune", "dcqcn", "--from", str(LEAF / "config_db.json"), "--from", str(LEAF / "nic.txt")]
-    fast = ["--until", "8ms", "--evaluations", "4", "--seeds", "1", "--sensitivity", "0", "--packets", "1"]
+    fast = ["--until", "3ms", "--evaluations", "4", "--seeds", "1", "--sensitivity", "0", "--packets", "1"]
     assert run([*arguments, "--flows", "8", "--over", "kmin=1KB:100KB", *fast, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["packets"]["start"]["pfc_pauses"] > 0  # its thresholds of megabytes fill the buffer

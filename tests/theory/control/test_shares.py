@@ -21,6 +21,7 @@ from fluidcc.contract.registry import equilibrium_of
 from fluidcc.engines.fluid.network import network_of
 from fluidcc.scenario.model import RED, Flow, Link, Scenario, resolve
 from fluidcc.schemes.dcqcn import equilibrium as side
+from fluidcc.theory.control import equilibrium as fixed_points
 from fluidcc.theory.control import shares as module
 from fluidcc.theory.control.equilibrium import Equilibrium, equilibria
 from fluidcc.theory.control.fixed_point import SAME, same, state_of
@@ -142,6 +143,13 @@ def test_off_the_ramp_others_are_off_it_too() -> None:
     assert (between.exists, between.unique, between.others) == (True, True, ())
 
 
+@pytest.fixture
+def trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the marking's equilibria as the fluid's: for tests of what the markings alone decide."""
+    monkeypatch.setattr(fixed_points, "movement", lambda *_: 0.0)
+
+
+@pytest.mark.usefixtures("trusted")
 def test_queues_that_nothing_decides() -> None:
     """One flow at line rate keeps any queue up to Kmin, two equal links in a row share one as they like."""
     assert fc.equilibrium(fc.incast(1)).unique is False
@@ -177,14 +185,17 @@ def test_the_two_directions_agree(scheme: fc.DCQCN, marking: float) -> None:
 
 def test_slow_nics_are_not_outrun() -> None:
     """HPCC's closed form has no line rates; where they bind, it is not taken: it gave 47.6 Gb/s to NICs of 10."""
-    found = fc.equilibrium(fc.incast(2, rate="100Gbps", line_rate="10Gbps", scheme=fc.HPCC(form="rate")))
+    found = fc.equilibrium(
+        fc.incast(1, multiplicity=2, rate="100Gbps", line_rate="10Gbps", scheme=fc.HPCC(form="rate"))
+    )
     assert max(row["rate_bytes_per_s"] for row in found.flows) <= 10 * GBPS * (1 + 1e-9)
 
 
 def test_what_is_unique_says_where_was_searched() -> None:
     """HPCC by its one equation, patched TIMELY by Newton's starts."""
     hpcc = fc.equilibrium(fc.incast(2, rate="100Gbps", scheme=fc.HPCC()))
-    timely = fc.equilibrium(fc.incast(1, multiplicity=4, rate="10Gbps", scheme=fc.TIMELY(patched=True, beta=0.008)))
+    patched = fc.TIMELY(thresholds="queueing", patched=True, beta=0.008)
+    timely = fc.equilibrium(fc.incast(1, multiplicity=4, rate="10Gbps", scheme=patched))
     for found, said in ((hpcc, "one root"), (timely, "starts")):
         assert found.unique
         assert found.searched is not None
@@ -312,6 +323,7 @@ def sender_of(scenario: Scenario) -> Sender:
     return Sender(side_of_it, parameters, flow.line_rate, scenario.wire_packet_of(flow))
 
 
+@pytest.mark.usefixtures("trusted")
 def test_more_than_three_rates_at_one_marking_are_not_called_unique(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hyper increases below R_AI give P five pieces: where no groups are found, nothing is claimed."""
     changes = {"rate_ai": "186Mbps", "rate_hai": "7.7Mbps", "hyper_increase": True, "byte_counter": "1134B"}

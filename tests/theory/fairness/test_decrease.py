@@ -134,7 +134,7 @@ def test_figure_4():
 
 
 @given(st.lists(settings_(), min_size=2, max_size=5))
-@settings(max_examples=40)
+@settings(max_examples=15)
 def test_batch_is_its_points(problems):
     names = ("rtt", "acks", "mtu", "beta")
     columns = {name: np.array([setting[name] for setting, _, _ in problems]) for name in names}

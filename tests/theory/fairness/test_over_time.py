@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fluidcc as fc
@@ -63,6 +63,7 @@ def test_known_indices() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 1000), st.integers(1, 9)), min_size=1, max_size=8))
+@settings(max_examples=40)
 def test_a_class_counts_as_its_flows(classes: list[tuple[int, int]]) -> None:
     """(sum x)^2 / (n sum x^2) in fractions, of classes and of their members alike."""
     rates, counts = zip(*classes, strict=True)
