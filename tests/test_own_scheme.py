@@ -52,6 +52,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("users_flags")
 def test_its_own_tests_pass_from_outside(tmp_path: Path) -> None:
     """The loop is compiled with a branch for the scheme; another process finds it in the cache."""
     tests = str(EXAMPLE / "tests")

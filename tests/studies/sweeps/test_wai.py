@@ -110,7 +110,7 @@ def test_slow_nics_are_timed_with_as_many_as_fill_the_link():
 
 
 def test_a_class_of_flows_is_as_many_hosts(found):
-    """As packets; the fluid is asked for as many flows in each half, and its classes are in `test_classes.py`."""
+    """Agree with packets; the fluid is asked for as many flows in each half (its classes: `test_classes.py`)."""
     four = fc.incast(1, multiplicity=4, rate="100Gbps", scheme=fc.HPCC())
     one = fc.wai_sweep(four, [300, 1200, 2000], engines=["packet"], until="2ms")
     np.testing.assert_allclose(one["queue_mean"], found["queue_mean"].sel(engine=one["engine"]))
