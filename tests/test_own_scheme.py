@@ -21,6 +21,7 @@ from fluidcc.results import schema
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "own_scheme"
+POWERTCP = ROOT / "examples" / "powertcp"
 COMMAND = "import sys; from fluidcc.cli import main; sys.exit(main())"
 
 
@@ -53,10 +54,10 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("users_flags")
-def test_its_own_tests_pass_from_outside(tmp_path: Path) -> None:
+@pytest.mark.parametrize("example", [EXAMPLE, POWERTCP], ids=lambda path: path.name)
+def test_its_own_tests_pass_from_outside(example: Path, tmp_path: Path) -> None:
     """The loop is compiled with a branch for the scheme; another process finds it in the cache."""
-    tests = str(EXAMPLE / "tests")
-    python("-m", "pytest", "-q", "-p", "no:cacheprovider", tests, cwd=tmp_path, path=(EXAMPLE,))
+    python("-m", "pytest", "-q", "-p", "no:cacheprovider", str(example / "tests"), cwd=tmp_path, path=(example,))
 
 
 @pytest.mark.slow
@@ -104,11 +105,13 @@ print(json.dumps(fc.simulate(scenario, "200us", engine="packet", seed=3).summary
     assert plain == python("-c", code, cwd=tmp_path, path=(EXAMPLE,))
 
 
-def test_its_readme_counts_its_lines() -> None:
-    readme = (EXAMPLE / "README.md").read_text()
-    lines = {path.name: len(path.read_text().splitlines()) for path in (EXAMPLE / "aimd_ecn").glob("*.py")}
+@pytest.mark.parametrize(("example", "files"), [("own_scheme/aimd_ecn", "Six"), ("powertcp/powertcp", "Three")])
+def test_its_readme_counts_its_lines(example: str, files: str) -> None:
+    package = ROOT / "examples" / example
+    readme = (package.parent / "README.md").read_text()
+    lines = {path.name: len(path.read_text().splitlines()) for path in package.glob("*.py")}
     assert all(f"| `{name}` | {count} |" in readme for name, count in lines.items())
-    assert f"Six files, {sum(lines.values())} lines" in readme
+    assert f"{files} files, {sum(lines.values())} lines" in readme
 
 
 # -- installed ----------------------------------------------------------------------------------------------------
@@ -201,7 +204,7 @@ def test_what_a_scheme_lacks_is_said_in_those_words(package: Any) -> None:
     packet_only = fc.register(package("packet_only", without=("fluid",)))
     with pytest.raises(fc.InputError, match=r"has no fluid side .*; write one, or simulate with engine='packet'"):
         fc.simulate(fc.incast(2, rate="10Gbps", scheme=packet_only.AIMD()), "1ms")
-    with pytest.raises(fc.InputError, match=r"neither no_side/fluid\.py nor no_side/packet\.py"):
+    with pytest.raises(fc.InputError, match=r"no_side/law\.py, no_side/fluid\.py or no_side/packet\.py; wr"):
         fc.register(package("no_side", without=("fluid", "packet")))
 
 

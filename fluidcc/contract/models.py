@@ -51,7 +51,9 @@ class Law:
     on_step: Callable[..., Any]
     rate: Callable[..., Any]
     window: Callable[..., Any]
+    largest_window: Callable[..., Any]
     on_hop: Callable[..., Any] | None = None
+    OBSERVABLES: Observables = dataclasses.field(default_factory=dict)
     SWITCHES: tuple[str, ...] = ()
     NEEDS: frozenset[str] = frozenset()
     ONLY: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -239,14 +241,19 @@ class Scheme:
         return f"{self.package.rpartition('.')[2]}/{side}.py"
 
     def module(self, side: str) -> Any:
-        """Module of a side; None if there is none."""
+        """Module of a side; None if there is none. Without a fluid side, the one that is made of the law."""
         path = f"{self.package}.{side}"
         try:
             return importlib.import_module(path)
         except ModuleNotFoundError as error:
             if error.name != path:
                 raise
+        law = self.module("law") if side == "fluid" else None
+        if law is None:
             return None
+        from fluidcc.contract.fluid_of_law import fluid_of
+
+        return fluid_of(law)
 
     def _made(self, cls: Any, module: Any, side: str) -> Any:
         given = {}

@@ -298,6 +298,10 @@ class LawSide(Protocol[P_contra]):
         """Limit of the bytes in flight, as windows count them."""
         ...
 
+    def largest_window(self, parameters: P_contra, /) -> Any:
+        """Bound on it [bytes], from which the length of the fluid's history follows."""
+        ...
+
 
 # -- fixed points: schemes/NAME/equilibrium.py -------------------------------------------------------------------
 

@@ -198,10 +198,10 @@ def _made(given: Any) -> Scheme:
         made = Scheme(cls, getattr(package, "PRESETS", None) or _default_presets(cls), _path(package, cls))
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", made.name):
         raise InputError(f"scheme: {made.name!r} is no name; write lower case and dashes, for example aimd-ecn")
-    if not any(_has(made, side) for side in ("fluid", "packet")):
+    if not any(_has(made, side) for side in ("law", "fluid", "packet")):
         raise InputError(
-            f"scheme {made.name}: it has neither {made.file('fluid')} nor {made.file('packet')}; write at least one "
-            "(CONTRIBUTING.md)"
+            f"scheme {made.name}: it has no {made.file('law')}, {made.file('fluid')} or {made.file('packet')}; "
+            "write one (CONTRIBUTING.md)"
         )
     return made
 

@@ -30,7 +30,7 @@ _OPTIONS: dict[str, Any] = {"_nrt": False, "error_model": "numpy"}
 _NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _F = TypeVar("_F", bound=Callable[..., Any])
 # Modules of a scheme's package that an engine calls, by its folder.
-_SIDES = {"packet": ("packet",), "hybrid": ("hybrid",), "flow_level": ("law", "hybrid")}
+_SIDES = {"packet": ("packet", "law"), "hybrid": ("hybrid",), "flow_level": ("law", "hybrid")}
 _ENGINES = "fluidcc.engines"
 _RULES = ("fluidcc.contract.law", "fluidcc.contract.red", "fluidcc.contract.signals")  # what all may compile
 

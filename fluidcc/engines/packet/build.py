@@ -12,7 +12,6 @@ import numpy as np
 
 from fluidcc.contract import registry
 from fluidcc.contract.bind import binder
-from fluidcc.contract.registry import packet_of
 from fluidcc.engines.common.bounds import check_bounds, check_packet_size
 from fluidcc.engines.common.frames import CONTROL_BYTES, ack_size, whole_bytes
 from fluidcc.engines.common.topology import Topology, single_flows, topology_of
@@ -20,6 +19,7 @@ from fluidcc.engines.packet import dispatch, layout, loop
 from fluidcc.engines.packet.buffers import nodes_of, set_thresholds
 from fluidcc.engines.packet.calendar import SHIFT, begin, new_calendar
 from fluidcc.engines.packet.dependents import followers_of
+from fluidcc.engines.packet.laws import packet_of
 from fluidcc.engines.packet.layout import PS, UNLIMITED, Sim, records
 from fluidcc.engines.packet.losses import bitmaps_of, check_timeouts, give_room, set_trimming, settle_losses
 from fluidcc.engines.packet.reroute import reroutes

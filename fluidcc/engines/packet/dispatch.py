@@ -13,6 +13,7 @@ from fluidcc.contract import registry
 from fluidcc.contract.models import Packet
 from fluidcc.engines.common import jit
 from fluidcc.engines.common.chains import Chain, field, made
+from fluidcc.engines.packet.laws import side_of
 from fluidcc.engines.packet.layout import records
 from fluidcc.errors import InputError
 
@@ -46,9 +47,10 @@ def _known() -> dict[str, Packet]:
             found[scheme.name] = scheme.packet
     for scheme in registry.outside():
         try:
-            if scheme.packet is not None:
-                _fit(scheme.name, scheme.packet, found)
-                found[scheme.name] = scheme.packet
+            side = side_of(scheme)
+            if side is not None:
+                _fit(scheme.name, side, found)
+                found[scheme.name] = side
         except Exception as error:  # whatever its module does; it harms no flow of another scheme
             REFUSED[scheme.name] = error
     return found

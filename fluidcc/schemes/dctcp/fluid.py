@@ -22,7 +22,7 @@ _STEPS_PER_BASE_RTT = 40
 
 
 on_step = in_world(law.on_step, jnp)
-rate, window = law.rate, law.window
+rate, window, largest_window = law.rate, law.window, law.largest_window
 
 
 class State(NamedTuple):
@@ -45,11 +45,6 @@ def start(parameters: DCTCP, initial_rate: Array, shape: tuple[int, int], hops: 
     none = jnp.zeros(shape, jnp.result_type(initial_rate))
     first = in_world(law.start, jnp)(parameters, initial_rate)
     return State(*(none + each for each in first), round_trips=none, growth=none)
-
-
-def largest_window(parameters: DCTCP) -> Any:
-    """The first window, beyond which W grows only while marks are absent [bytes]."""
-    return parameters.initial_window
 
 
 def feedback(parameters: DCTCP, signals: Signals) -> Array:

@@ -47,6 +47,11 @@ def window(parameters: Any, state: Any) -> Any:
     return state.window
 
 
+def largest_window(parameters: Any) -> Any:
+    """The first window, beyond which W grows only while marks are absent [bytes]."""
+    return parameters.initial_window
+
+
 def on_step(parameters: Any, state: Any, progress: Progress, observed: Any) -> State:
     """(1) once per window of data; (2) at a mark; else the increase of TCP."""
     p, s, packet, newly = parameters, state, progress.packet, progress.newly

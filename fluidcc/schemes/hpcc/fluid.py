@@ -29,7 +29,7 @@ _STEPS_PER_BASE_RTT = 40
 after, first_ack, least_window, on_hop, proposed, updates = (
     in_world(rule, jnp) for rule in (law.after, law.first_ack, law.least_window, law.on_hop, law.proposed, law.updates)
 )
-rate = law.rate
+rate, largest_window = law.rate, law.largest_window
 
 
 class State(NamedTuple):
@@ -67,11 +67,6 @@ def start(parameters: HPCC, initial_rate: Array, shape: tuple[int, int], hops: i
 def window(parameters: HPCC, state: State) -> Any:
     """Limit W of the bytes in flight; none in the rate form."""
     return state.window if parameters.form == "window" else jnp.inf
-
-
-def largest_window(parameters: HPCC) -> Any:
-    """W_init, which W never exceeds [bytes]."""
-    return parameters.initial_window
 
 
 def feedback(parameters: HPCC, signals: Signals) -> Feedback:

@@ -46,6 +46,11 @@ def window(parameters: Any, state: Any) -> Any:
     return state.window
 
 
+def largest_window(parameters: Any) -> Any:
+    """W_init, which W never exceeds [bytes]."""
+    return parameters.initial_window
+
+
 def on_hop(parameters: Any, queue: Any, output: Any, arriving: Any, capacity: Any) -> Any:
     """Normalised inflight bytes u of a link (2), (3): q/(B T) + txRate/B; a step reacts to the largest of a path."""
     u = (arriving if parameters.by_arrivals else output) / capacity

@@ -18,7 +18,7 @@ from fluidcc.schemes.nscc.parameters import NSCC
 NEEDS = frozenset({"inflight"})
 _STEPS_PER_BASE_RTT = 40
 
-rate = law.rate
+rate, largest_window = law.rate, law.largest_window
 window, jump = (in_world(rule, jnp) for rule in (law.window, law.on_step))
 
 
@@ -26,12 +26,6 @@ def start(parameters: NSCC, initial_rate: Array, shape: tuple[int, int], hops: i
     """State before the first ACK."""
     none = jnp.zeros(shape, jnp.result_type(initial_rate))
     return State(*(none + each for each in in_world(law.start, jnp)(parameters, initial_rate)))
-
-
-def largest_window(parameters: NSCC) -> Any:
-    """The first window, or the largest later one [bytes]."""
-    p = parameters
-    return np.maximum(np.maximum(p.initial_window, p.max_window), p.mtu)
 
 
 def feedback(parameters: NSCC, signals: Signals) -> Array:

@@ -52,6 +52,12 @@ def window(parameters: Any, state: Any) -> Any:
     return xp.maximum(state.window - 0.5 * parameters.mtu, parameters.mtu)
 
 
+def largest_window(parameters: Any) -> Any:
+    """The first window, or the largest later one [bytes]."""
+    p = parameters
+    return xp.maximum(xp.maximum(p.initial_window, p.max_window), p.mtu)
+
+
 def on_step(parameters: Any, state: Any, progress: Progress, observed: Any) -> State:
     """Adjust the window by marks and delay, in four cases, after a check for Quick Adapt."""
     p, s, g, dt = parameters, state, gains(parameters), progress.dt

@@ -21,7 +21,7 @@ _STEPS_PER_BASE_RTT = 40
 after, bounded, decrease, on_step, reaction, target_delay = (
     in_world(rule, jnp) for rule in (law.after, law.bounded, law.decrease, law.on_step, law.reaction, law.target_delay)
 )
-rate, window = law.rate, law.window
+rate, window, largest_window = law.rate, law.window, law.largest_window
 
 
 class Mechanisms(NamedTuple):
@@ -52,11 +52,6 @@ def start(parameters: Swift, initial_rate: Array, shape: tuple[int, int], hops: 
     return first if tokens is None else first._replace(mechanisms=Mechanisms(tokens, first.window, none - 1, none + 1))
 
 
-def largest_window(parameters: Swift) -> Any:
-    """The first window, or the largest later one [bytes]."""
-    return np.maximum(parameters.initial_window, parameters.max_window)
-
-
 def feedback(parameters: Swift, signals: Signals) -> Array:
     """Return zeros: the delay comes with the ACKs (`Progress.rtt`)."""
     return jnp.zeros_like(signals.rate)
@@ -85,7 +80,7 @@ def _by_round_trip(
     p: Swift, s: State, m: Mechanisms, progress: Progress, target: Array
 ) -> tuple[Array, Mechanisms, Array]:
     """Return the window [packets], and to what byte a cut holds: tokens are for the increases of a round trip."""
-    late = progress.rtt >= target
+    late = ~(progress.rtt < target)
     cuts = late & (progress.newly > 0) & (progress.acked > s.cut_end)
     tokens, over = vai_sf.observed(p, m.tokens, progress, progress.rtt, late)
     factor = jnp.where(over, tokens.factor, m.factor)

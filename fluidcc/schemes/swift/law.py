@@ -45,6 +45,11 @@ def window(parameters: Any, state: Any) -> Any:
     return state.window
 
 
+def largest_window(parameters: Any) -> Any:
+    """The first window, or the largest later one [bytes]."""
+    return xp.maximum(parameters.initial_window, parameters.max_window)
+
+
 def target_delay(parameters: Any, packets: Any) -> Any:
     """Target of a path, and what flow scaling adds for a small window [s]; NaN unless fs_min is below fs_max."""
     p = parameters
@@ -86,6 +91,7 @@ def after(parameters: Any, state: Any, progress: Progress, target: Any, packets:
 def on_step(parameters: Any, state: Any, progress: Progress, observed: Any) -> State:
     """Algorithm 1: an increase by all ACKs, or a decrease once per round trip."""
     target = target_delay(parameters, state.window / progress.packet)
-    cuts = (progress.rtt >= target) & (progress.newly > 0) & (progress.acked > state.cut_end)
+    late = xp.logical_not(progress.rtt < target)  # also of a target that is NaN, so that a bad point shows
+    cuts = late & (progress.newly > 0) & (progress.acked > state.cut_end)
     packets = reaction(parameters, state, progress, target, parameters.ai, cuts)
     return after(parameters, state, progress, target, packets, xp.where(cuts, progress.sent, state.cut_end))

@@ -164,6 +164,11 @@ class World:
         """Take the value within bounds, by their numbers."""
         return self.minimum(self.maximum(x, low), high)
 
+    @staticmethod
+    def logical_not(condition: Any) -> Any:
+        """Return whether a condition does not hold."""
+        return sympy.Not(condition)
+
     def _holds(self, condition: Any) -> bool:
         condition = sympy.sympify(condition)
         relations = condition.atoms(sympy.core.relational.Relational)

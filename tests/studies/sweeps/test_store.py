@@ -78,8 +78,9 @@ def test_what_is_not_done_is_no_number(
     assert np.isnan(found["jain"].values[1:]).all()
     assert fc.SweepResult(found.load()).reasons == {"not done": 4}
     (tmp_path / "s.zarr" / "jain" / "c" / ".0123.partial").write_text("half of a fi")
+    begun = len(calls)  # one may have begun as the sweep ended
     store(tmp_path / "s.zarr", resume=True)
-    assert calls == [1] * 4  # two chunks more
+    assert len(calls) - begun == 2
     assert killed_sweeps.files(tmp_path / "s.zarr") == killed_sweeps.files(kept[0])
 
 

@@ -1,0 +1,54 @@
+"""PowerTCP's fluid and packets against its closed form; run it with fluidcc installed and this folder."""
+
+from __future__ import annotations
+
+import numpy as np
+import powertcp
+import pytest
+
+import fluidcc as fc
+from fluidcc.contract.bind import bind
+from fluidcc.engines.flow_level.run import flow_times
+from fluidcc.scenario.model import resolve
+from fluidcc.workloads.fabrics import alone, named_topology
+
+PACKET = 1000 + 42 + 62  # bytes, an upper bound
+
+
+def scenario(flows: int) -> fc.Scenario:
+    fc.register(powertcp)  # an installed package's entry point does it as well
+    return fc.incast(flows, rate="100Gbps", scheme=powertcp.PowerTCP())
+
+
+def standing(given: fc.Scenario) -> float:
+    """N windows w = w/power + beta hold C tau and a queue: power is 1 + q/(C tau), so q = N beta."""
+    resolved = resolve(given)
+    return sum(float(bind(resolved, flow).beta) for flow in resolved.flows)
+
+
+@pytest.mark.parametrize("flows", [2, 4])
+def test_the_fluid_rests_at_n_beta(flows: int) -> None:
+    """With 8 its flows, which move in step, keep a cycle that packets do not have."""
+    given = scenario(flows)
+    summary = fc.simulate(given, "2ms", estimate_error=False).summary
+    assert summary["queue_bytes"]["mean"] == pytest.approx(standing(given), rel=1e-3)
+    assert summary["utilisation"] == pytest.approx(1.0, abs=1e-6)
+    assert summary["jain"] == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("flows", [2, 4, 8])
+def test_packets_rest_there_to_two_packets(flows: int) -> None:
+    """A packet is in service, and another may meet it."""
+    given = scenario(flows)
+    summary = fc.simulate(given, "2ms", engine="packet").summary
+    assert summary["queue_bytes"]["mean"] == pytest.approx(standing(given), abs=2 * PACKET)
+    assert summary["utilisation"] > 0.999
+    assert summary["jain"] > 0.99
+
+
+def test_a_transfer_alone_takes_its_unloaded_time() -> None:
+    """At flow level, to a percent: it is never held by its window."""
+    fc.register(powertcp)
+    topology = named_topology("leaf-spine:2x2x4")
+    given = topology.scenario([(0, 5, 0.0, 1e6)], ecmp_seed=1, scheme=powertcp.PowerTCP())
+    np.testing.assert_allclose(flow_times(given, model="dynamics").completion, alone(given), rtol=0.01)
