@@ -175,12 +175,14 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     before = dict(registry._outside)
     made: list[str] = []
 
-    def copy(name: str, *, without: tuple[str, ...] = (), change: tuple[str, str] = ("", "")) -> ModuleType:
-        folder = tmp_path / name
+    def copy(
+        name: str, *, without: tuple[str, ...] = (), change: tuple[str, str] = ("", ""), of: Path = EXAMPLE / "aimd_ecn"
+    ) -> ModuleType:
+        folder, called = tmp_path / name, of.name.replace("_", "-")
         folder.mkdir()
-        for source in (EXAMPLE / "aimd_ecn").glob("*.py"):
+        for source in of.glob("*.py"):
             if source.stem not in without:
-                text = source.read_text().replace("aimd_ecn", name).replace("aimd-ecn", name.replace("_", "-"))
+                text = source.read_text().replace(of.name, name).replace(called, name.replace("_", "-"))
                 (folder / source.name).write_text(text.replace(*change) if change[0] else text)
         made.append(name)
         importlib.invalidate_caches()
@@ -260,6 +262,24 @@ def test_slips_in_a_side_are_refused_with_what_to_write(
     with pytest.raises(fc.InputError) as caught:
         getattr(registry.scheme("a-slip"), side)
     assert str(caught.value).startswith(f"scheme a-slip: a_slip/{side}.py")
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("import numpy as xp", "import numpy as np\nxp = None"), "has no xp; write import numpy as xp, and xp.where"),
+        (('"power": ("1"', '"might": ("1"'), "OBSERVABLES has 'might'; its State has rate, window, power, old, noted"),
+        (("\nclass State", 'SWITCHES = ("fast",)\nclass State'), "SWITCHES has 'fast'; write a property fast of par"),
+        (("def on_step(", "def on_steps("), "has no on_step; write def on_step(parameters, state, progress, observed)"),
+        (("def largest_window(", "def largst_window("), "has no largest_window; write def largest_window(parameters)"),
+    ],
+)
+def test_slips_in_a_law_are_refused_with_what_to_write(package: Any, change: tuple[str, str], message: str) -> None:
+    fc.register(package("alaw", change=change, of=POWERTCP / "powertcp"))
+    with pytest.raises(fc.InputError) as caught:
+        assert registry.scheme("alaw").law is None
+    assert str(caught.value).startswith("scheme alaw: alaw/law.py")
     assert message in str(caught.value)
 
 

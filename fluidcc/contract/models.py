@@ -196,7 +196,18 @@ class Scheme:
     def law(self) -> Law | None:
         """Law of the scheme, or None."""
         module = self.module("law")
-        return None if module is None else self._made(Law, module, "law")
+        if module is None:
+            return None
+        found, has = self._made(Law, module, "law"), ", ".join(getattr(module.State, "_fields", ()))
+        if not inspect.ismodule(getattr(module, "xp", None)):
+            raise self._refused("law", "has no xp; write import numpy as xp, and xp.where in place of if")
+        for name, known in (("OBSERVABLES", found.State), ("SWITCHES", self.Parameters)):
+            alien = [each for each in getattr(found, name) if not hasattr(known, each)]
+            if alien:
+                more = f"write a property {alien[0]} of parameters"
+                more = f"its State has {has}" if known is found.State else more
+                raise self._refused("law", f"{name} has {alien[0]!r}; {more}")
+        return found
 
     @cached_property
     def packet(self) -> Packet | None:

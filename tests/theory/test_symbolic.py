@@ -76,6 +76,7 @@ def test_swift_rests_at_its_target() -> None:
     assert scaled.number(left.rhs) == pytest.approx(0.0, abs=1e-5 * scaled.values[n.W])
     added = n.fs_range / (n.fs_min**-0.5 - n.fs_max**-0.5) * ((n.W / n.S) ** -0.5 - n.fs_max**-0.5)
     assert scaled.number(n.base_target + added - n.rtt) == pytest.approx(0.0, abs=1e-5 * scaled.values[n.rtt])
+    assert {n.fs_range, n.fs_min, n.fs_max} <= left.rhs.free_symbols
 
 
 def test_dctcp_is_that_of_its_analysis() -> None:

@@ -23,6 +23,9 @@ _ABOVE = 1e-6  # of a window: as much above the target it is cut
 def equations(one: Any) -> None:
     """Write the equations into a `fluidcc.theory.symbolic.system.System`."""
     law, p = one.law(fluid), one.parameters
+    if p.flow_scaling:  # what is bound, by the parameters that it is made of
+        for name, value in zip(("fs_slope", "fs_offset"), scaling(p), strict=True):
+            object.__setattr__(p, name, value)
     window = one.state("W", _resting(one.scenario) * (1.0 + _ABOVE))
     rtt = one.algebraic("rtt", one.number(one.flows * window / one.capacity))
     line, none = one.symbol("line", float(one.scenario.flows[0].line_rate)), _LATE * 0
