@@ -55,13 +55,17 @@ def users_flags(monkeypatch: pytest.MonkeyPatch) -> None:
 
 # Workers take file after file in this order. One compiles the packet engine at once, a minute's work that is kept for
 # both, while the other does what needs no packets; likewise the hybrid and the flow level, each by one file with others
-# beside it; what asks for most shapes before the rest.
+# beside it; the files that take longest, and what asks for most shapes, before the rest: a worker takes a whole file.
 _FIRST = (
     "engines/packet/test_small_cases",
     "theory",
+    "test_notebooks",
     "engines/hybrid/test_against_packets",
     "dde",
     "engines/flow_level/test_flow_times",
+    "docs/test_printed_commands",
+    "studies/sweeps/test_store",
+    "test_own_scheme",
     "engines/fluid",
     "engines/hybrid",
     "engines/flow_level",

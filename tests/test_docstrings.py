@@ -14,12 +14,11 @@ import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import pytest
-
 from fluidcc.scenario.parameters import Spec, specs
 from tests.test_imports import ROOT, modules
 from tests.test_public import public_names
 from tests.test_public import value_of as of
+from tests.together import together
 
 _SECTIONS = ("Parameters", "Attributes", "Returns", "Raises", "Notes", "Examples", "Yields", "See Also")
 
@@ -49,7 +48,10 @@ CALLABLE = [
     for name, value in ALL
     if callable(value) and not (isinstance(value, type) and issubclass(value, Exception))
 ]
-IDS = [name for name, _ in CALLABLE]
+
+
+def named(case: tuple[str, Any]) -> str:
+    return case[0]
 
 
 def plain(value: Any) -> Any:
@@ -94,29 +96,29 @@ def told(value: Any) -> dict[str, tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize(("name", "value"), ALL, ids=[name for name, _ in ALL])
+@together(ALL, named)
 def test_begins_with_a_sentence(name: str, value: Any) -> None:
     first = sections(value)[""].partition("\n")[0]
     assert first.endswith((".", ":", "?", "; see")), f"{name}: {first!r}"
     assert len(first) <= 120
 
 
-@pytest.mark.parametrize(("name", "value"), CALLABLE, ids=IDS)
+@together(CALLABLE, named)
 def test_every_parameter_is_documented_and_every_documented_one_exists(name: str, value: Any) -> None:
     said, has = set(told(value)), set(parameters(value))
     assert not has - said, f"{name}: say what {', '.join(sorted(has - said))} is"
     assert not said - has, f"{name}: has no {', '.join(sorted(said - has))}"
 
 
-@pytest.mark.parametrize(("name", "value"), CALLABLE, ids=IDS)
+@together(CALLABLE, named)
 def test_quantities_have_a_unit(name: str, value: Any) -> None:
     """In brackets, or by reference to another function."""
     for key, (kind, text) in told(value).items():
-        if "quantity" in kind and not re.search(r"\[[^\]]+\]|^As (in|of) ", text):
-            pytest.fail(f"{name}: give the unit of {key} in brackets")
+        has_unit = "quantity" not in kind or re.search(r"\[[^\]]+\]|^As (in|of) ", text)
+        assert has_unit, f"{name}: give the unit of {key} in brackets"
 
 
-@pytest.mark.parametrize(("name", "value"), CALLABLE, ids=IDS)
+@together(CALLABLE, named)
 def test_who_raises_an_input_error_says_so(name: str, value: Any) -> None:
     if isinstance(value, type):
         return
@@ -129,7 +131,7 @@ def test_who_raises_an_input_error_says_so(name: str, value: Any) -> None:
     assert not raised or "InputError" in sections(value).get("Raises", ""), f"{name}: add a section Raises"
 
 
-@pytest.mark.parametrize(("name", "value"), CALLABLE, ids=IDS)
+@together(CALLABLE, named)
 def test_who_returns_something_says_what(name: str, value: Any) -> None:
     if isinstance(value, type):
         return
@@ -185,7 +187,7 @@ def test_the_parser_of_docstrings() -> None:
 
 def test_no_docstring_opens_as_a_question_or_a_clause() -> None:
     """`What a point does.` and `Whether it is there.` have to be read twice; private ones count."""
-    refused = {"What", "Whether", "Which", "How", "Of", "As", "When", "Where", "Why", "Who"}
+    refused = {"What", "Whether", "Which", "How", "Of", "As", "When", "Where", "Why", "Who", "That"}
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     opened = [
         f"{path.relative_to(ROOT)}: {text.partition(chr(10))[0]}"

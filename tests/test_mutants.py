@@ -16,12 +16,13 @@ from mutants.__main__ import KILLED, REFUSED, SURVIVED, Copy, Stage, ordered, ta
 from mutants.drawing import KINDS, Drawn, Equivalent, draw, is_equivalent, places
 from mutants.keeping import Kept, Outcome
 from mutants.rooms import ROOMS, files_of
+from tests.together import together
 
 ROOT = Path(__file__).parents[1]
 TABLE = mutations()
 
 
-@pytest.mark.parametrize("mutation", TABLE, ids=lambda m: m.name)
+@together(TABLE, lambda mutation: mutation.name)
 def test_every_place_and_every_test_is_there(mutation: Mutation) -> None:
     text = mutated(mutation, ROOT)  # the text is there once, and something changes
     assert nearest_tests(mutation, ROOT)
@@ -273,6 +274,7 @@ def test_an_outcome_is_kept_until_a_file_that_it_rests_on_changes(tmp_path: Path
     assert Kept(keep, tmp_path).find("one", "law.py", tests) is None
 
 
+@pytest.mark.slow
 def test_scores_are_by_room_and_survivors_show_their_place_and_change() -> None:
     drawn = [
         Drawn(room, f"{room}.py", 7, 0, 1, "a < b", "a <= b", "boundary", "f", f"{room}{k}{'0' * 8}")

@@ -20,6 +20,7 @@ import pytest
 import fluidcc as fc
 from fluidcc.contract.registry import built_in
 from fluidcc.errors import InputError
+from tests.together import together
 
 PACKAGES = ("fluidcc", *(f"fluidcc.{name}" for name in ("collectives", "delay", "fabrics", "operators", "theory")))
 SNAPSHOT = Path(__file__).parent / "public_api.txt"
@@ -56,7 +57,7 @@ def test_names_are_those_that_type_checkers_see(package: str) -> None:
     assert homes(package).keys() <= set(module.__all__) <= set(dir(module))
 
 
-@pytest.mark.parametrize(("package", "name"), public_names())
+@together(public_names(), ".".join)
 def test_names_load_and_are_no_modules_too(package: str, name: str) -> None:
     value = value_of(package, name)
     assert callable(value)

@@ -339,6 +339,7 @@ def audited(monkeypatch):
     monkeypatch.setattr("fluidcc.operators.audit.audit", audited_once)
 
 
+@pytest.mark.slow
 def test_sources(fluidcc):
     arguments = ["--from", EXAMPLE / "config_db.json", "--from", EXAMPLE / "nic.txt", "--json"]
     _, found, _ = fluidcc("equilibrium", "dcqcn", "--preset", "vendor", "--flows", 8, *arguments)

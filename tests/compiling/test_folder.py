@@ -228,6 +228,7 @@ def kept(made: tuple[Path, Path], top: Path) -> Path:
     return made[0]
 
 
+@pytest.mark.slow
 def test_damaged_files_of_numba_are_made_anew_with_one_line_each(kept: Path, top: Path) -> None:
     """Indices and code: a file that is cut, one that is empty and one that is altered."""
     damages = {

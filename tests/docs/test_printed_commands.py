@@ -18,6 +18,7 @@ from fluidcc.cli.app import app, run
 from fluidcc.operators import behaviour
 from fluidcc.proofs.verdict.registry import list_claims, list_figures
 from tests.docs.printed import LESS, PAGES, ROOT, Printed, commands, samples
+from tests.together import together
 
 ALL = [one for page in PAGES for one in commands(page)]
 OURS = [one for one in ALL if one.words[0] == "fluidcc" and not one.is_template]
@@ -32,7 +33,7 @@ def whole_command() -> Any:
     return get_command(app)
 
 
-@pytest.mark.parametrize("one", OURS, ids=named)
+@together(OURS, named)
 def test_is_a_command(one: Printed) -> None:
     """Its options are parsed; nothing is run."""
     group = whole_command()
@@ -49,7 +50,7 @@ def test_is_a_command(one: Printed) -> None:
         assert {each for each in arguments if not each.startswith("-")} <= set(list_claims())
 
 
-@pytest.mark.parametrize("one", [one for one in ALL if one.words[0] != "fluidcc"], ids=named)
+@together([one for one in ALL if one.words[0] != "fluidcc"], named)
 def test_is_a_module_or_a_test(one: Printed) -> None:
     words = one.words
     if words[0] == "python" and words[2] != "pytest":

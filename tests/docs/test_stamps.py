@@ -66,6 +66,7 @@ def test_a_notebooks_stamp_is_of_its_code() -> None:
     assert stamps.stamp_of_notebook(book) != before
 
 
+@pytest.mark.slow
 def test_a_result_of_nothing_is_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "CLAIMS", tmp_path)
     (tmp_path / "no-such-claim.json").write_text('{"stamp": "0"}')

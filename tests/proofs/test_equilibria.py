@@ -186,7 +186,7 @@ def agrees(name: str) -> bool:
         ("timely-conext-continuum", "timely.printed"),
         ("timely-conext-patched", "patched.queue"),
         ("timely-conext-patched", "patched.fairness"),
-        ("dctcp-analysis-no-rest", "dctcp.marked"),
+        pytest.param("dctcp-analysis-no-rest", "dctcp.marked", marks=pytest.mark.slow),
     ],
 )
 def test_a_wrong_formula_is_found_out(

@@ -660,6 +660,7 @@ def test_a_new_file_is_found(tmp_path, monkeypatch):
     sys.modules.pop("fluidcc.proofs.my_claims")
 
 
+@pytest.mark.slow
 def test_modules_of_a_user_do_not_stand_in_the_way(tmp_path):
     """A user's own networks.py, smt.py, proofs/ and table.py are found first by Python, and by no proof."""
     for name in ("_networks", "_smt", "networks", "smt", "formulas", "table"):

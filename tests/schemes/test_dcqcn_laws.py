@@ -111,8 +111,9 @@ def test_hyper_increase_takes_the_place_of_the_additive_one() -> None:
     for hyper in (False, True):
         p = bound(fc.DCQCN(hyper_increase=hyper), byte_counter=30e3, timer=20 * US)
         flow = SimpleNamespace(rate=1e9)
-        me = record(packet, steps=5, by_timer=7, by_bytes=6, hyper=hyper, rate_ai=p.rate_ai, rate_hai=p.rate_hai)
-        me.target, me.ceiling = 1.5e9, 5e9
+        more = {"hyper_increase": hyper, "rate_ai": p.rate_ai, "rate_hai": p.rate_hai}
+        me = record(packet, fast_recovery_steps=5, by_timer=7, by_bytes=6, **more)
+        me.target, me.most_rate = 1.5e9, 5e9
         RULE.increase(flow, me)
         observed = LAW.feedback(p, Signals(0 * one, 1e9 * one, PACKET * one))
         events = 1e9 / 30e3 + 1 / (20 * US)

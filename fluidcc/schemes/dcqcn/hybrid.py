@@ -13,7 +13,17 @@ from typing import Any
 import numpy as np
 
 from fluidcc.engines.common.jit import kernel
+from fluidcc.schemes.dcqcn import reaction_point
 from fluidcc.schemes.dcqcn.parameters import DCQCN
+from fluidcc.schemes.dcqcn.reaction_point import (
+    aimed,
+    cut_rate,
+    decayed_alpha,
+    lowers_target,
+    raised_alpha,
+    recovered,
+    slotted,
+)
 
 _I, _F = np.int64, np.float64
 _SAME = 1e-9  # of a period: rounding of times that are equal
@@ -24,23 +34,11 @@ PACED_BY = ("timer", "byte_counter")
 
 STATE = np.dtype(
     [
-        ("g", _F),
-        ("rate_ai", _F),
-        ("rate_hai", _F),
-        ("byte_counter", _F),
+        *reaction_point.FORMULAS,
         ("timer", _F),
         ("alpha_timer", _F),
-        ("steps", _I),
-        ("decrease_gain", _F),
-        ("max_decrease", _F),
-        ("min_rate", _F),
-        ("hyper", _I),
-        ("most_rate", _F),  # of R_C and R_T
         ("cut_period", _F),
         ("first_rate", _F),  # to which the first CNP lowers the rate; 0: it cuts
-        ("clamps", _I),  # every cut lowers the target; else one after an increase,
-        ("time_counts", _I),  # by the timer too,
-        ("last_counts", _I),  # or if the last was by bytes
         ("slotted", _I),
         # state
         ("target", _F),  # R_T; R_C is the flow's rate
@@ -64,14 +62,8 @@ OBSERVABLES = {"target_rate": ("bytes/s", "target rate R_T"), "alpha": ("1", "ra
 def init_state(parameters: DCQCN, flow: Any, state: Any) -> None:
     """Write a flow's parameters and first state."""
     p = parameters
-    most = flow.line_rate if p.max_rate is None else p.max_rate
-    state.g, state.rate_ai, state.rate_hai, state.byte_counter = p.g, p.rate_ai, p.rate_hai, p.byte_counter
-    state.timer, state.alpha_timer = p.timer, p.alpha_timer
-    state.steps, state.hyper = round(p.fast_recovery_steps), p.hyper_increase
-    state.decrease_gain, state.max_decrease, state.min_rate = p.decrease_gain, p.max_decrease, p.min_rate
-    state.most_rate, state.first_rate = min(flow.line_rate, most), p.rate_on_first_cnp
-    state.clamps, state.time_counts = p.clamp_tgt_rate, p.clamp_tgt_rate_after_time_inc
-    state.last_counts = p.clamp_looks_at == "last-increase"
+    reaction_point.copy(p, flow, state)
+    state.timer, state.alpha_timer, state.first_rate = p.timer, p.alpha_timer, p.rate_on_first_cnp
     state.cut_period, state.cut_at = p.rate_decrease_interval, math.inf
     state.alpha, state.slotted = p.initial_alpha, p.alpha_update == "slotted"
     flow.cnp_interval, flow.nic_cnp_interval = p.cnp_interval, p.nic_cnp_interval
@@ -109,7 +101,7 @@ def on_cnp(flow: Any, state: Any, now: Any) -> None:
     else:
         cut(flow, state, now)
     if not state.slotted:
-        state.alpha = (1.0 - state.g) * decayed(state, now) + state.g
+        state.alpha = raised_alpha(state, decayed(state, now))
         state.alpha_at = now
     elif state.notified == 0:  # alpha is its first value, and the slots begin
         state.alpha_at = now
@@ -121,32 +113,19 @@ def on_cnp(flow: Any, state: Any, now: Any) -> None:
 @kernel
 def cut(flow: Any, state: Any, now: Any) -> None:
     """CutRate of Fig. 7, eq. (1)."""
-    if state.clamps or lowers(state):
+    if lowers_target(state, state.by_timer, state.by_bytes, state.last_by_bytes):
         state.target = flow.rate
-    share = min(state.decrease_gain * decayed(state, now), state.max_decrease)
-    flow.rate = max(flow.rate * (1.0 - share), state.min_rate)
+    flow.rate = cut_rate(state, flow.rate, decayed(state, now), 1.0)
     state.cut_at, state.free_at = math.inf, now + state.cut_period
     begin_anew(flow, state, now)
-
-
-@kernel
-def lowers(state: Any) -> Any:
-    """Check whether an increase came since the last cut that makes this one lower the target."""
-    if state.time_counts:
-        return state.by_timer + state.by_bytes > 0
-    return state.last_by_bytes > 0 if state.last_counts else state.by_bytes > 0
 
 
 @kernel
 def decayed(state: Any, now: Any) -> Any:
     """Alpha now: eq. (2), once for each period of its timer; or what its slots have made of it."""
     if state.slotted:
-        slots = ended(state, now)
-        if slots < 1.0:
-            return state.alpha
-        return ((1.0 - state.g) * state.alpha + state.g * state.hit) * (1.0 - state.g) ** (slots - 1.0)
-    periods = math.floor((now - state.alpha_at) / state.alpha_timer + _SAME)
-    return state.alpha * (1.0 - state.g) ** periods
+        return slotted(state, state.alpha, state.hit, ended(state, now))
+    return decayed_alpha(state, state.alpha, math.floor((now - state.alpha_at) / state.alpha_timer + _SAME))
 
 
 @kernel
@@ -189,11 +168,9 @@ def on_bytes(flow: Any, state: Any) -> None:
 
 @kernel
 def increase(flow: Any, state: Any) -> None:
-    """Fig. 7: fast recovery (3) for F events, then additive (4), then, if on, hyper increase."""
-    if max(state.by_timer, state.by_bytes) > state.steps:
-        hyper = state.hyper and min(state.by_timer, state.by_bytes) > state.steps
-        state.target = min(state.target + (state.rate_hai if hyper else state.rate_ai), state.most_rate)
-    flow.rate = (state.target + flow.rate) / 2
+    """Fig. 7: a higher target, and a rate half way to it."""
+    state.target = aimed(state, state.target, state.by_timer, state.by_bytes)
+    flow.rate = recovered(flow.rate, state.target)
 
 
 @kernel

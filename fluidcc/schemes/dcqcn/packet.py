@@ -19,10 +19,19 @@ from fluidcc.engines.common.jit import inlined, kernel
 from fluidcc.engines.packet.calendar import schedule
 from fluidcc.engines.packet.layout import NEVER, TIMER
 from fluidcc.engines.packet.pacing import repace
+from fluidcc.schemes.dcqcn import reaction_point
 from fluidcc.schemes.dcqcn.parameters import DCQCN
+from fluidcc.schemes.dcqcn.reaction_point import (
+    aimed,
+    cut_rate,
+    decayed_alpha,
+    lowers_target,
+    raised_alpha,
+    recovered,
+    slotted,
+)
 
 ALPHA, INCREASE, DECREASE = range(3)  # timers
-EVERY_CUT, ANY_INCREASE, ANY_BY_BYTES, LAST_BY_BYTES = range(4)  # what makes a cut lower the target
 UE, CE = 1, 2  # what a CNP tells
 _TIMERS = 4
 _NANOSECOND = 1000
@@ -31,23 +40,13 @@ _I, _F = np.int64, np.float64
 
 STATE = np.dtype(
     [
-        ("g", _F),
-        ("rate_ai", _F),
-        ("rate_hai", _F),
-        ("byte_counter", _F),
+        *reaction_point.FORMULAS,
         ("timer", _I),
         ("alpha_timer", _I),
         ("decrease_interval", _I),
-        ("steps", _I),
-        ("decrease_gain", _F),
-        ("max_decrease", _F),
-        ("min_rate", _F),
-        ("ceiling", _F),  # of R_C and R_T
         ("first_rate", _F),  # 0: the first CNP cuts
-        ("lowers", _I),  # what makes a cut lower the target
         ("slotted", _I),
         ("ue_gain", _F),
-        ("hyper", _I),
         ("sim", _I),
         ("win", _I),
         ("base_rtt", _F),
@@ -59,7 +58,7 @@ STATE = np.dtype(
         ("bytes", _F),
         ("alpha_due", _I),
         ("increase_due", _I),
-        ("increased", _I),  # the last increase since the last cut: 0 none, 1 by the timer, 2 by bytes
+        ("last_by_bytes", _I),  # the last increase since the last cut was
         ("cut_due", _I),  # when the cut that waits is made
         ("cut_kind", _I),  # UE or CE
         ("next_cut", _I),  # end of the period that the last cut opened
@@ -79,21 +78,12 @@ OBSERVABLES = {"target_rate": ("bytes/s", "target rate R_T"), "alpha": ("1", "ra
 def init_state(parameters: DCQCN, flow: Any, state: Any) -> None:
     """Write a flow's parameters and first state."""
     p = parameters
-    most = flow.line_rate if p.max_rate is None else p.max_rate
-    state.g, state.rate_ai, state.rate_hai, state.byte_counter = p.g, p.rate_ai, p.rate_hai, p.byte_counter
+    reaction_point.copy(p, flow, state)
     state.timer, state.alpha_timer = round(p.timer * 1e12), round(p.alpha_timer * 1e12)
-    state.steps, state.hyper, state.sim = round(p.fast_recovery_steps), p.hyper_increase, p.variant == "hpcc-sim"
+    state.sim = p.variant == "hpcc-sim"
     interval = _SIMULATOR_SLOT if state.sim and p.rate_decrease_interval == 0 else p.rate_decrease_interval
     state.decrease_interval, state.cut_due = round(interval * 1e12), NEVER
-    state.decrease_gain, state.max_decrease, state.min_rate = p.decrease_gain, p.max_decrease, p.min_rate
-    state.ceiling, state.first_rate = min(flow.line_rate, most), p.rate_on_first_cnp
-    state.alpha, state.slotted = p.initial_alpha, p.alpha_update == "slotted"
-    if p.clamp_tgt_rate:
-        state.lowers = EVERY_CUT
-    elif p.clamp_tgt_rate_after_time_inc:
-        state.lowers = ANY_INCREASE
-    else:
-        state.lowers = LAST_BY_BYTES if p.clamp_looks_at == "last-increase" else ANY_BY_BYTES
+    state.first_rate, state.alpha, state.slotted = p.rate_on_first_cnp, p.initial_alpha, p.alpha_update == "slotted"
     state.win, state.base_rtt = p.win, p.base_rtt if p.win else 0.0
     state.ue_gain, flow.ternary = p.ue_gain, p.tcd
     if p.variant == "paper":
@@ -104,7 +94,7 @@ def init_state(parameters: DCQCN, flow: Any, state: Any) -> None:
 def begin(sim: Any, f: Any, flow: Any, state: Any) -> None:
     """R_C = R_T = the rate at start."""
     core = sim.core[0]
-    flow.rate = min(flow.rate, state.ceiling)
+    flow.rate = min(flow.rate, state.most_rate)
     state.target = flow.rate
     follow(flow, state)
     if not state.sim:
@@ -148,31 +138,25 @@ def on_cnp(sim: Any, f: Any, flow: Any, state: Any, cnp: Any) -> None:
             state.cut_due = state.next_cut
             schedule(core, sim.calendar, state.cut_due, TIMER, f * _TIMERS + DECREASE)
     if not state.slotted:
-        state.alpha = (1.0 - state.g) * state.alpha + state.g  # (1)
+        state.alpha = raised_alpha(state, state.alpha)
         state.alpha_due = core.now + state.alpha_timer  # the pending timer event finds that it is early and waits on
 
 
 @kernel
 def cut(core: Any, flow: Any, state: Any) -> None:
     """Lower the target, if this cut does, and the rate by (1)."""
-    if (
-        state.lowers == EVERY_CUT
-        or (state.lowers == ANY_INCREASE and state.increased > 0)
-        or (state.lowers == ANY_BY_BYTES and state.by_bytes > 0)
-        or (state.lowers == LAST_BY_BYTES and state.increased == 2)
-    ):
+    if lowers_target(state, state.by_timer, state.by_bytes, state.last_by_bytes):
         state.target = flow.rate
     if state.slotted:
         settle(core, state)
-    share = min(state.decrease_gain * state.alpha, state.max_decrease)
-    flow.rate = max(flow.rate * (1.0 - (state.ue_gain * share if state.cut_kind == UE else share)), state.min_rate)
+    flow.rate = cut_rate(state, flow.rate, state.alpha, state.ue_gain if state.cut_kind == UE else 1.0)
     restart(core, flow, state)
 
 
 @kernel
 def restart(core: Any, flow: Any, state: Any) -> None:
     """Restart Fig. 7's timer and counters after a cut, and a period without another cut."""
-    state.by_timer = state.by_bytes = state.increased = 0
+    state.by_timer = state.by_bytes = state.last_by_bytes = 0
     state.bytes = 0.0
     state.increase_due = core.now + state.timer  # the pending timer event finds that it is early and waits on
     state.next_cut = core.now + state.decrease_interval
@@ -194,9 +178,7 @@ def settle(core: Any, state: Any) -> None:
 def slotted_alpha(core: Any, state: Any) -> Any:
     """A slotted alpha now: what the slots that have ended since it was last looked at make of it."""
     over = (core.now - state.slots_from) // state.alpha_timer - state.slot
-    if state.observed == 0 or over == 0:
-        return state.alpha
-    return ((1.0 - state.g) * state.alpha + state.g * state.slot_hit) * (1.0 - state.g) ** float(over - 1)
+    return slotted(state, state.alpha, state.slot_hit, float(over) if state.observed else 0.0)
 
 
 @kernel
@@ -208,7 +190,7 @@ def on_timer(sim: Any, f: Any, flow: Any, state: Any, which: Any) -> None:
         return
     if which == ALPHA:
         if core.now >= state.alpha_due:
-            state.alpha *= 1.0 - state.g  # (2)
+            state.alpha = decayed_alpha(state, state.alpha, 1.0)
             state.alpha_due = core.now + state.alpha_timer
         schedule(core, sim.calendar, state.alpha_due, TIMER, f * _TIMERS + ALPHA)
         return
@@ -218,7 +200,7 @@ def on_timer(sim: Any, f: Any, flow: Any, state: Any, which: Any) -> None:
         return
     if core.now >= state.increase_due:
         state.by_timer += 1
-        state.increased = 1
+        state.last_by_bytes = 0
         increase(flow, state)
         repace(core, flow)
         state.increase_due = core.now + state.timer
@@ -234,17 +216,15 @@ def on_sent(flow: Any, state: Any, size: Any) -> None:
     if state.bytes >= state.byte_counter:
         state.bytes -= state.byte_counter
         state.by_bytes += 1
-        state.increased = 2
+        state.last_by_bytes = 1
         increase(flow, state)
 
 
 @kernel
 def increase(flow: Any, state: Any) -> None:
-    """Fig. 7: fast recovery (3) for F events, then additive (4), then, if on, hyper increase."""
-    if max(state.by_timer, state.by_bytes) > state.steps:
-        hyper = state.hyper and min(state.by_timer, state.by_bytes) > state.steps
-        state.target = min(state.target + (state.rate_hai if hyper else state.rate_ai), state.ceiling)
-    flow.rate = (state.target + flow.rate) / 2
+    """Fig. 7: a higher target, and a rate half way to it."""
+    state.target = aimed(state, state.target, state.by_timer, state.by_bytes)
+    flow.rate = recovered(flow.rate, state.target)
     follow(flow, state)
 
 
@@ -288,9 +268,9 @@ def simulator_expired(sim: Any, f: Any, flow: Any, state: Any, which: Any) -> No
         if core.now < state.increase_due:
             schedule(core, sim.calendar, state.increase_due, TIMER, f * _TIMERS + INCREASE)
             return
-        if state.by_timer >= state.steps:
-            state.target += state.rate_ai if state.by_timer == state.steps else state.rate_hai
-            state.target = min(state.target, state.ceiling)
+        if state.by_timer >= state.fast_recovery_steps:
+            state.target += state.rate_ai if state.by_timer == state.fast_recovery_steps else state.rate_hai
+            state.target = min(state.target, state.most_rate)
         flow.rate = whole_bits((state.target + flow.rate) / 2)
         state.by_timer += 1
         state.increase_due = core.now + state.timer

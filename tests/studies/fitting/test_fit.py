@@ -104,6 +104,7 @@ def changed(scenario: fc.Scenario, values: dict[str, float]) -> fc.Scenario:
     return dataclasses.replace(scenario, flows=tuple(flows))
 
 
+@pytest.mark.slow
 def test_a_scheme_without_chance_from_its_trajectory() -> None:
     scenario = fc.incast(4, start=STARTS, scheme=fc.HPCC())
     truth = {"w_ai": 120.0, "eta": 0.93}

@@ -177,15 +177,15 @@ def test_a_killed_sweep_goes_on_and_is_the_same(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_three_kills_and_a_lost_worker(tmp_path: Path) -> None:
     pytest.importorskip("distributed", reason="Dask is an optional extra")
-    draw, points = random.Random(os.urandom(8)), 2_000
+    draw, points, until = random.Random(os.urandom(8)), 2_000, "15ms"
     began = time.perf_counter()
-    killed_sweeps.sweep(tmp_path / "whole.zarr", tmp_path / "whole.log", points)
+    killed_sweeps.sweep(tmp_path / "whole.zarr", tmp_path / "whole.log", points, until=until)
     took = time.perf_counter() - began
     whole = killed_sweeps.files(tmp_path / "whole.zarr")
-    wasted = killed_sweeps.kill_sweep(tmp_path / "k.zarr", tmp_path / "k.log", points, 3, draw, took / 3)
+    wasted = killed_sweeps.kill_sweep(tmp_path / "k.zarr", tmp_path / "k.log", points, 3, draw, took / 3, until)
     assert killed_sweeps.files(tmp_path / "k.zarr") == whole
     assert max(wasted) <= 2
-    killed_sweeps.lose_worker(tmp_path / "d.zarr", tmp_path / "d.log", points, draw)
+    killed_sweeps.lose_worker(tmp_path / "d.zarr", tmp_path / "d.log", points, draw, until)
     assert killed_sweeps.files(tmp_path / "d.zarr") == whole
     begun = killed_sweeps.begun(tmp_path / "d.log")
     assert sum(begun.values()) - len(begun) <= 2
