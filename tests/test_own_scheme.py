@@ -281,6 +281,22 @@ def test_slips_in_a_law_are_refused_with_what_to_write(package: Any, change: tup
         assert registry.scheme("alaw").law is None
     assert str(caught.value).startswith("scheme alaw: alaw/law.py")
     assert message in str(caught.value)
+    with pytest.raises(fc.InputError, match=r"scheme alaw: alaw/law\.py"):  # and no traceback where a run asks for it
+        assert registry.scheme("alaw").fluid
+
+
+def test_a_law_that_is_edited_and_loaded_again_is_the_new_one(package: Any) -> None:
+    edited = fc.register(package("editedlaw", of=POWERTCP / "powertcp"))
+    before = registry.scheme("editedlaw").fluid
+    law = Path(str(sys.modules["editedlaw.law"].__file__)) if "editedlaw.law" in sys.modules else None
+    assert law is not None
+    law.write_text(law.read_text().replace("+ p.beta", "+ 2 * p.beta"))
+    importlib.reload(sys.modules["editedlaw.law"])
+    fc.register(edited)
+    after = registry.scheme("editedlaw").fluid
+    assert before is not None
+    assert after is not None
+    assert before.jump is not after.jump
 
 
 def test_observables_that_were_not_announced_are_refused(package: Any) -> None:

@@ -259,12 +259,11 @@ class Scheme:
         except ModuleNotFoundError as error:
             if error.name != path:
                 raise
-        law = self.module("law") if side == "fluid" else None
-        if law is None:
+        if side != "fluid" or self.law is None:
             return None
         from fluidcc.contract.fluid_of_law import fluid_of
 
-        return fluid_of(law)
+        return fluid_of(self.module("law"))
 
     def _made(self, cls: Any, module: Any, side: str) -> Any:
         given = {}
