@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from fluidcc.engines.common.jit import kernel
-from fluidcc.schemes.dcqcn import reaction_point
 from fluidcc.schemes.dcqcn.parameters import DCQCN
 from fluidcc.schemes.dcqcn.reaction_point import (
+    FORMULAS,
     aimed,
+    copy,
     cut_rate,
     decayed_alpha,
     lowers_target,
@@ -34,7 +35,7 @@ PACED_BY = ("timer", "byte_counter")
 
 STATE = np.dtype(
     [
-        *reaction_point.FORMULAS,
+        *FORMULAS,
         ("timer", _F),
         ("alpha_timer", _F),
         ("cut_period", _F),
@@ -62,7 +63,7 @@ OBSERVABLES = {"target_rate": ("bytes/s", "target rate R_T"), "alpha": ("1", "ra
 def init_state(parameters: DCQCN, flow: Any, state: Any) -> None:
     """Write a flow's parameters and first state."""
     p = parameters
-    reaction_point.copy(p, flow, state)
+    copy(p, flow, state)
     state.timer, state.alpha_timer, state.first_rate = p.timer, p.alpha_timer, p.rate_on_first_cnp
     state.cut_period, state.cut_at = p.rate_decrease_interval, math.inf
     state.alpha, state.slotted = p.initial_alpha, p.alpha_update == "slotted"

@@ -19,10 +19,11 @@ from fluidcc.engines.common.jit import inlined, kernel
 from fluidcc.engines.packet.calendar import schedule
 from fluidcc.engines.packet.layout import NEVER, TIMER
 from fluidcc.engines.packet.pacing import repace
-from fluidcc.schemes.dcqcn import reaction_point
 from fluidcc.schemes.dcqcn.parameters import DCQCN
 from fluidcc.schemes.dcqcn.reaction_point import (
+    FORMULAS,
     aimed,
+    copy,
     cut_rate,
     decayed_alpha,
     lowers_target,
@@ -40,7 +41,7 @@ _I, _F = np.int64, np.float64
 
 STATE = np.dtype(
     [
-        *reaction_point.FORMULAS,
+        *FORMULAS,
         ("timer", _I),
         ("alpha_timer", _I),
         ("decrease_interval", _I),
@@ -78,7 +79,7 @@ OBSERVABLES = {"target_rate": ("bytes/s", "target rate R_T"), "alpha": ("1", "ra
 def init_state(parameters: DCQCN, flow: Any, state: Any) -> None:
     """Write a flow's parameters and first state."""
     p = parameters
-    reaction_point.copy(p, flow, state)
+    copy(p, flow, state)
     state.timer, state.alpha_timer = round(p.timer * 1e12), round(p.alpha_timer * 1e12)
     state.sim = p.variant == "hpcc-sim"
     interval = _SIMULATOR_SLOT if state.sim and p.rate_decrease_interval == 0 else p.rate_decrease_interval
