@@ -37,13 +37,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     compilations.add_options(parser)
 
 
-_USERS = os.environ.get("XLA_FLAGS", "")
+# Half of the time to compile, here and in what tests start. Runs take longer and differ in rounding.
+_QUICK = " --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+_USERS = os.environ.get("XLA_FLAGS", "").replace(_QUICK, "")  # a worker is given those of the process that starts it
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # Half of the time to compile, here and in what tests start. Runs take longer and differ in rounding.
-    quick = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
-    os.environ["XLA_FLAGS"] = f"{_USERS} {quick}"
+    os.environ["XLA_FLAGS"] = _USERS + _QUICK
     config.pluginmanager.register(compilations.Plugin(config), "fluidcc-compilations")
 
 

@@ -62,6 +62,11 @@ def test_importing_sets_the_flag_unless_the_user_has(environment: dict[str, str]
     assert said == []
 
 
+def test_tests_that_ask_for_users_flags_have_no_quick_ones(users_flags: None) -> None:
+    """In a worker as well, whose environment is that of the tests that started it."""
+    assert "optimization_level" not in os.environ["XLA_FLAGS"]
+
+
 def test_jax_imported_but_not_started_still_takes_the_flag() -> None:
     found, said = python(f"import jax\nimport fluidcc as fc\n{FLAGS}")
     assert found == {"flags": LOOP_FLAG, "jax": True}
