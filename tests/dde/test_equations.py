@@ -157,6 +157,7 @@ def test_chart():
     assert found.plot().axes[0].get_xlabel() == "k"
 
 
+@pytest.mark.slow
 def test_points_without_an_equilibrium_harm_no_other():
     found = fc.delay.chart(NEAR, {"e": [-1.0, 0.25, 1.0], "tau": [0.1, 2.0]}, at=[1.0])
     assert (found["reason"].sel(e=-1.0) == "the equilibrium is lost on the way").all()

@@ -32,6 +32,7 @@ from tests.dde.equations import (
 EXACT = 1e-9
 
 
+@pytest.mark.slow
 def test_no_other_is_taken_for_it() -> None:
     """However far it is followed: each of 31 points, and the one crossing in closed form."""
     w = np.linspace(0, 60, 31)
@@ -65,6 +66,7 @@ def test_a_way_that_turns_back_and_forth() -> None:
     assert found["state_x"].values == pytest.approx(15 * np.sin(w), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_next_to_another_it_goes_on() -> None:
     """Two branches that nearly meet: m x - x^2 + e."""
     near = NEAR.at(m=1.0)

@@ -86,7 +86,7 @@ def test_a_collective_is_that_of_threads(address: str, tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("all-reduce-*.nc"))) == 4
 
 
-@pytest.mark.parametrize("engine", ["hybrid", "fluid"])
+@pytest.mark.parametrize("engine", ["hybrid", pytest.param("fluid", marks=pytest.mark.slow)])
 def test_tuning_chooses_as_on_threads(address: str, engine: str) -> None:
     """Catches cases, seeds or horizons that workers do not have, and packets that are left out."""
 

@@ -381,7 +381,7 @@ def rings(draw: st.DrawFn) -> fc.Scenario:
     return fc.Scenario(links, tuple(flows), buffer=buffer, pfc=pfc, classes=(each,) * classes, storms=tuple(storms))
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(rings())
 def test_what_is_called_a_deadlock_is_one_and_no_other_is(scenario: fc.Scenario) -> None:
     """Against running on: what is stuck sends nothing more; and when nothing moves any more, what is left is stuck."""
