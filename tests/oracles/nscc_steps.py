@@ -31,7 +31,7 @@ STATE = np.dtype(
         ("most_per_s", _F),  # largest window over the base RTT
         ("base_rtt", _F),
         ("window", _F),  # [bytes]
-        ("average", _F),  # of the delay [s]
+        ("average_delay", _F),  # [s]
         ("clear", _F),  # bytes acknowledged in a row without marks and delay
         ("fast", _I),  # whether in fast increase
         ("since_adjust", _F),
@@ -72,7 +72,7 @@ def on_step(flow: Any, state: Any, dt: Any) -> None:
     state.to_ignore = max(state.to_ignore - newly, 0.0)
     if newly > 0.0:
         gain = 1.0 if first else min(dt / state.averaging, 1.0)
-        state.average += gain * (delay - state.average)
+        state.average_delay += gain * (delay - state.average_delay)
         ignores = state.to_ignore > 0.0 and marks > 0.0
         over = not (ignores and marks >= 1.0) and state.qa_left <= dt
         adapts = (
@@ -98,10 +98,10 @@ def on_step(flow: Any, state: Any, dt: Any) -> None:
             grown += state.fair * unmarked / state.window
         if not low and state.since_cut + dt > state.base_rtt:
             state.expected += marks * newly / flow.counted
-            if state.expected >= 1.0 and state.average > state.target_delay:
+            if state.expected >= 1.0 and state.average_delay > state.target_delay:
                 cuts = True
                 factor = max(
-                    1.0 - state.gamma * (state.average - state.target_delay) / max(state.average, 1e-12),
+                    1.0 - state.gamma * (state.average_delay - state.target_delay) / max(state.average_delay, 1e-12),
                     state.max_md_jump,
                 )
                 grown = max(grown * factor, flow.counted)

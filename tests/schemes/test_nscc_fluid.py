@@ -15,11 +15,9 @@ from fluidcc.contract.bind import bind
 from fluidcc.contract.signals import Progress
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import resolve
-from fluidcc.schemes.nscc import PRESETS, fluid
+from fluidcc.schemes.nscc import PRESETS, law
 from fluidcc.schemes.nscc.parameters import gains
-from tests.schemes.plain_laws import plain
 
-model = plain(fluid)
 CAPACITY, PACKET, US = 12.5e9, 1000.0, 1e-6
 T = 12e-6  # configured below, so that both scalings of the specification are 1
 DT = 0.3e-6
@@ -42,20 +40,20 @@ def bound(**options: Any) -> fc.NSCC:
     return bind(scenario, scenario.flows[0])
 
 
-def late(window: float, **options: Any) -> fluid.State:
+def late(window: float, **options: Any) -> law.State:
     """A sender that has seen ACKs, and may cut."""
-    first = model.start(bound(**options), CAPACITY * np.ones((1, 1)), (1, 1), 1)
+    first = law.start(bound(**options), CAPACITY)
     fields = {"window": window, "qa_left": 20 * US, "since_cut": 13 * US}
     return first._replace(**{name: np.full((1, 1), value) for name, value in fields.items()})
 
 
 def step(
-    state: fluid.State, delay: float, marked: float, newly: float = 1e3, flying: float = 1e5, **options: Any
-) -> fluid.State:
+    state: law.State, delay: float, marked: float, newly: float = 1e3, flying: float = 1e5, **options: Any
+) -> law.State:
     one = np.ones((1, 1))
     sizes = PACKET * one, PACKET * one, CAPACITY * one, one[None]
     progress = Progress((1e6 + flying) * one, 1e6 * one, newly * one, *sizes, (T + delay) * one, DT)
-    new = model.jump(bound(**options), jax.tree.map(np.asarray, state), progress, marked * one)
+    new = law.on_step(bound(**options), jax.tree.map(np.asarray, state), progress, marked * one)
     return jax.tree.map(lambda leaf: np.asarray(leaf).item(), new)
 
 
@@ -75,7 +73,7 @@ def test_increases_are_those_of_what_is_unmarked(delay: float, marked: float, gr
 
 
 def test_a_cut_takes_one_expected_mark() -> None:
-    state = late(1e5, **FREE)._replace(average=np.full((1, 1), 18 * US))
+    state = late(1e5, **FREE)._replace(average_delay=np.full((1, 1), 18 * US))
     half = step(state, 18 * US, 0.5, **FREE)
     assert half.expected == pytest.approx(0.5)
     assert half.window == pytest.approx(1e5 + 25, rel=1e-6)
@@ -83,16 +81,16 @@ def test_a_cut_takes_one_expected_mark() -> None:
     assert cut.window == pytest.approx((1e5 + 50) * (1 - 0.8 * 6 / 18), rel=1e-5)
     assert (cut.since_cut, cut.expected) == (0.0, 0.0)
     assert step(cut, 18 * US, 1.0, **FREE).window == pytest.approx(cut.window)  # not again for a base RTT
-    most = step(state._replace(average=np.full((1, 1), 200 * US)), 18 * US, 1.0, **FREE)
+    most = step(state._replace(average_delay=np.full((1, 1), 200 * US)), 18 * US, 1.0, **FREE)
     assert most.window == pytest.approx(5e4)  # max_md_jump
-    low = step(state._replace(average=np.full((1, 1), 10 * US)), 18 * US, 1.0, **FREE)
+    low = step(state._replace(average_delay=np.full((1, 1), 10 * US)), 18 * US, 1.0, **FREE)
     assert low.window == pytest.approx(1e5)  # the average is below the target
 
 
 def test_the_average_is_a_time_s() -> None:
-    assert step(late(1e5, **FREE), 18 * US, 1.0, **FREE).average == pytest.approx(18 * US * DT / T, rel=1e-5)
+    assert step(late(1e5, **FREE), 18 * US, 1.0, **FREE).average_delay == pytest.approx(18 * US * DT / T, rel=1e-5)
     first = late(1e5, **FREE)._replace(qa_left=np.full((1, 1), -1.0))
-    assert step(first, 18 * US, 1.0, **FREE).average == pytest.approx(18 * US, rel=1e-5)
+    assert step(first, 18 * US, 1.0, **FREE).average_delay == pytest.approx(18 * US, rel=1e-5)
 
 
 def test_eta_comes_once_in_a_period() -> None:
@@ -120,7 +118,7 @@ def test_quick_adapt() -> None:
     adapted = step(near, 50 * US, 1.0, flying=5e4, **FREE)
     assert (adapted.window, adapted.to_ignore, adapted.achieved) == pytest.approx((2.1e4, 5e4, 0.0))
     assert adapted.qa_left == pytest.approx(24 * US)
-    ignoring = step(adapted._replace(average=50 * US, since_cut=13 * US), 50 * US, 1.0, newly=4e3, **FREE)
+    ignoring = step(adapted._replace(average_delay=50 * US, since_cut=13 * US), 50 * US, 1.0, newly=4e3, **FREE)
     assert (ignoring.window, ignoring.to_ignore) == pytest.approx((2.1e4, 4.6e4))
     enough = step(near._replace(achieved=np.full((1, 1), 1.5 * CAPACITY * T / 8)), 50 * US, 1.0, **FREE)
     assert enough.window == pytest.approx(2e5)

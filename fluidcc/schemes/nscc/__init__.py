@@ -12,13 +12,10 @@ __all__ = ["NSCC", "PRESETS", "Parameters"]
 
 
 if TYPE_CHECKING:  # the contract, held by pyright; at run time sides are imported when used
-    from jax import Array
-
     from fluidcc.contract import protocol
-    from fluidcc.schemes.nscc import crosscheck, equilibrium, fluid, law, packet
+    from fluidcc.schemes.nscc import crosscheck, equilibrium, law, packet
 
     _parameters: type[protocol.Parameters] = NSCC
-    _fluid: protocol.Windowed[NSCC, fluid.State, Array] = fluid
     _packet: protocol.PacketSide[NSCC] = packet
     _law: protocol.LawSide[NSCC] = law
     _equilibrium: protocol.EquilibriumSide[NSCC] = equilibrium

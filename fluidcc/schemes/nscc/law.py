@@ -15,6 +15,11 @@ from fluidcc.contract.signals import Progress
 from fluidcc.schemes.nscc.parameters import gains
 
 NEEDS = frozenset({"delay"})
+OBSERVABLES = {
+    "window": ("bytes", "window"),
+    "queueing_delay": ("s", "RTT of the last ACK less the base RTT"),
+    "average_delay": ("s", "average queueing delay, by which decreases are measured"),
+}
 
 
 class State(NamedTuple):
@@ -23,8 +28,8 @@ class State(NamedTuple):
     rate: Any  # line rate [bytes/s]
     window: Any  # W [bytes]
     base_rtt: Any  # least RTT, or what was configured [s]
-    delay: Any  # queueing delay [s]
-    average: Any  # of the delay [s]
+    queueing_delay: Any  # [s]
+    average_delay: Any  # [s]
     clear: Any  # bytes acknowledged in a row without marks and delay
     fast: Any  # 1 in fast increase
     since_adjust: Any  # time since the last adjustment period ended [s]
@@ -67,7 +72,7 @@ def on_step(parameters: Any, state: Any, progress: Progress, observed: Any) -> S
     base_rtt = xp.where(began, xp.minimum(s.base_rtt, progress.rtt), s.base_rtt)
     delay = xp.where(began, progress.rtt - base_rtt, 0.0)
     gain = xp.where(first, 1.0, xp.minimum(dt / p.averaging, 1.0))
-    average = xp.where(answers, s.average + gain * (delay - s.average), s.average)
+    average = xp.where(answers, s.average_delay + gain * (delay - s.average_delay), s.average_delay)
     most = xp.maximum(p.max_window * base_rtt / p.base_rtt, p.mtu)
     # quick_adapt
     inflight = (progress.sent - progress.acked) * progress.packet / progress.wire_packet
@@ -99,8 +104,8 @@ def on_step(parameters: Any, state: Any, progress: Progress, observed: Any) -> S
         rate=s.rate,
         window=xp.where(adapts, adapted, xp.where(acts, moved, s.window)),
         base_rtt=base_rtt,
-        delay=delay,
-        average=average,
+        queueing_delay=delay,
+        average_delay=average,
         clear=clear,
         fast=fast,
         since_adjust=xp.where(ends, 0.0, s.since_adjust + dt),
