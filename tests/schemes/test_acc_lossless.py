@@ -257,7 +257,7 @@ def test_a_victim_halves_beyond_p_thresh(quiet: str, periods: int) -> None:
     for p_thresh in (0, 1, 3):
         scheme = fc.ACC(p_thresh=p_thresh, ri_low="1Mbps", ri_high="1Mbps")
         scenario = chain(15, True, scheme, NoControl(f"0:40Gbps,{quiet}:0"), start="0.9ms")
-        rate = run(scenario, "3ms", sample_interval="2us")["pacing_rate"].values[:, 0]
+        rate = run(scenario, "2ms", sample_interval="2us")["pacing_rate"].values[:, 0]
         falls = int((rate[1:] < 0.6 * rate[:-1]).sum())
         assert falls == max(periods - p_thresh, 0)
         assert rate.min() == pytest.approx(5e9 / 2**falls, rel=0.02)

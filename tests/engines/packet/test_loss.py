@@ -76,7 +76,8 @@ def test_goodput_at_six_rates_of_loss(loss: float, seconds: float) -> None:
     """
     measured = goodput(loss, "gbn", seconds)
     assert measured == pytest.approx(closed_form(loss), rel=TOLERANCE)
-    assert goodput(loss, "irn", seconds, seed=2) >= measured * (1 - 1e-4)
+    # What IRN loses, a packet at a time, takes a fifth of the time to be known as well.
+    assert goodput(loss, "irn", seconds / 5, seed=2) >= measured * (1 - 1e-4)
 
 
 def test_the_closed_form_is_the_textbooks_without_timeouts() -> None:

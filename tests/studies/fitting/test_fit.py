@@ -123,7 +123,7 @@ def test_where_trajectories_fall_out_of_step_moments_are_fitted() -> None:
     scenario = fc.incast(4, start=STARTS, scheme=fc.Swift())
     truth = {"ai": 0.65, "beta": 0.87}
     trace = fc.simulate(changed(scenario, truth), "1ms", sample_interval="1us")
-    found = fc.fit(trace, scenario, {"ai": (0.05, 5.0), "beta": (0.2, 0.99)})
+    found = fc.fit(trace, scenario, {"ai": (0.05, 5.0), "beta": (0.2, 0.99)}, runs=200)
     assert any("no trajectory" in word for word in found.words)
     for name, value in truth.items():
         assert found.estimate[name].low <= value <= found.estimate[name].high

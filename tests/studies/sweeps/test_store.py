@@ -177,7 +177,7 @@ def test_a_killed_sweep_goes_on_and_is_the_same(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_three_kills_and_a_lost_worker(tmp_path: Path) -> None:
     pytest.importorskip("distributed", reason="Dask is an optional extra")
-    draw, points, until = random.Random(os.urandom(8)), 2_000, "15ms"
+    draw, points, until = random.Random(os.urandom(8)), 1_000, "15ms"
     began = time.perf_counter()
     killed_sweeps.sweep(tmp_path / "whole.zarr", tmp_path / "whole.log", points, until=until)
     took = time.perf_counter() - began

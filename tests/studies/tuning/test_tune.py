@@ -270,7 +270,7 @@ def test_what_is_found_keeps_its_bounds_in_packets(tmp_path: Path) -> None:
     over = {"kmin": ("1KB", "10KB"), "kmax": ("30KB", "800KB"), "pmax": ("1%", "100%")}
     found = fc.tune(
         red, over, across={"flows": [4, 8]}, subject_to=["utilisation>=0.99", "jain>=0.9"], until="30ms",
-        start={"kmin": "5KB", "kmax": "200KB", "pmax": "1%"}, evaluations=150, sensitivity=8,
+        start={"kmin": "5KB", "kmax": "200KB", "pmax": "1%"}, evaluations=80, sensitivity=4,
     )  # fmt: skip
     assert found.confirmed
     proof = found.packets["best"].metrics
