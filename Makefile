@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # Workers take whole files, in the order that tests/conftest.py gives them.
 unexport PYTHONDONTWRITEBYTECODE # or each worker, and each process that a test starts, compiles all sources again
-SHARED := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+SHARED := -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart 1
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help

@@ -26,6 +26,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fluidcc.progress import Bar
 from mutants import Mutation, Refused, mutated, mutations, nearest_tests, source_of
 from mutants.drawing import Drawn, draw
 from mutants.keeping import Kept, Outcome
@@ -372,8 +373,9 @@ def run(
                 outcomes[mutation.name] = found
                 continue
         left.append(mutation)
-    if outcomes:
-        print(f"{len(outcomes)} of {len(chosen)} have an outcome already; --again judges them too", flush=True)
+    known = len(outcomes)
+    if known:
+        print(f"{known} of {len(chosen)} have an outcome already; --again judges them too", flush=True)
     with tempfile.TemporaryDirectory(prefix="fluidcc-mutants-") as name:
         place = Path(name)
         made = [Copy(place / f"copy{k}", keep) for k in range(min(jobs, len(left)))]
@@ -383,6 +385,7 @@ def run(
 
         def one(mutation: Mutation | Drawn) -> None:
             copy = copies.get()
+            bar((len(outcomes) - known) / len(left), mutation.name)
             try:
                 found = copy.judge(mutation, limit, sound, kept)
             finally:
@@ -398,7 +401,7 @@ def run(
                 says = f"{mutation}: " if isinstance(mutation, Drawn) else ""
                 print(f"{found.result:<8} {mutation.name:<36} {found.seconds:6.1f} s  {says}{found.text}", flush=True)
 
-        with ThreadPoolExecutor(jobs) as pool:
+        with Bar("mutants", len(left), "") as bar, ThreadPoolExecutor(jobs) as pool:
             try:
                 list(pool.map(one, left))
             except BaseException:
@@ -417,9 +420,10 @@ def table(chosen: list[Mutation] | list[Drawn], outcomes: dict[str, Outcome]) ->
 
     def score(of: Callable[[Mutation | Drawn], bool]) -> str:
         results = [outcomes[mutation.name].result for mutation in chosen if of(mutation)]
-        killed, survived, refused = (results.count(each) for each in (KILLED, SURVIVED, REFUSED))
-        share = f"{100 * killed / (killed + survived):.0f} %" if killed + survived else "none could be judged"
-        return f"{killed} of {killed + survived} mutations killed ({share}); {refused} refused"
+        killed, refused = results.count(KILLED), results.count(REFUSED)
+        return (
+            f"{killed} of {len(results)} mutations killed ({killed / len(results):.0%}); {refused} could not be judged"
+        )
 
     yield ""
     rooms = list(dict.fromkeys(mutation.room for mutation in chosen))

@@ -1,6 +1,7 @@
 """Small mistakes drawn from the syntax trees of the sources, the same ones for the same seed.
 
-Each kind of mistake lists its places in a function or constant of a module, as a change of text between two positions.
+Each kind of mistake lists its places in functions and methods, as a change of text between two positions; constants of
+modules, which are often free within a factor of two, are left out.
 Places are ranked by a digest of the seed and of their own text, and kinds take turns, so that an edit elsewhere leaves
 most drawn mistakes as they were, and fewer of them are the first of more.
 """
@@ -167,7 +168,7 @@ def _compiles(text: str) -> bool:
 
 
 class _Scope(NamedTuple):
-    """Statements and expressions of a function or of a module's constants, and the local names of the function."""
+    """Statements and expressions of a function, and its local names."""
 
     name: str
     nodes: list[ast.AST]

@@ -18,6 +18,8 @@ from fluidcc.compiling.identity import reader_of, structure_of
 from fluidcc.contract import registry
 from fluidcc.engines.common import jit
 
+ROOT = Path(__file__).parents[2]
+
 PACKAGE = str(Path(fc.__file__).parent)
 
 
@@ -101,15 +103,20 @@ def test_a_linearisation_is_in_its_key(missed: list[str]) -> None:
 
 
 def test_an_edit_elsewhere_leaves_machine_code_valid() -> None:
-    """List the files behind machine code: none of other engines, of the fluid's side or of the command line."""
+    """List the files behind machine code: none of other engines, of schemes' other sides or of the command line."""
     files = {engine: jit.sources(f"fluidcc.engines.{engine}.engine") for engine in ("packet", "hybrid")}
     names = {engine: {f"{path.parent.name}/{path.name}" for path in found} for engine, found in files.items()}
     assert {"packet/engine.py", "packet/calendar.py", "dcqcn/packet.py", "vai_sf/packet.py"} <= names["packet"]
     assert {"hybrid/engine.py", "hybrid/queue.py", "dcqcn/hybrid.py", "common/jit.py"} <= names["hybrid"]
     assert {"contract/law.py", "swift/law.py"} <= names["packet"]
     assert "contract/red.py" in names["hybrid"]
-    fluids = {"dcqcn/fluid.py", "swift/fluid.py"}
-    others = {"packet": fluids | {"dcqcn/hybrid.py"}, "hybrid": fluids | {"packet/switch.py"}}
+    sides = {
+        f"{path.parent.name}/{path.name}"
+        for side in ("fluid", "equilibrium", "crosscheck")
+        for path in (ROOT / "fluidcc" / "schemes").glob(f"*/{side}.py")
+    }
+    assert {"hpcc/fluid.py", "vai_sf/fluid.py"} <= sides
+    others = {"packet": sides | {"dcqcn/hybrid.py"}, "hybrid": sides | {"packet/switch.py"}}
     for engine, found in files.items():
         assert not names[engine] & others[engine]
         assert not {path.parent.name for path in found} & ({"fluid", "flow_level", "hybrid", "cli"} - {engine})

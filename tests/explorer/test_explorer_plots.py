@@ -96,6 +96,13 @@ def test_the_rates_axis_reaches_from_0_over_all_classes() -> None:
     assert len(set(plot._fluid.data["colour"])) == 6
     assert [set(row) for row in plot._mean.data["ys"]] == [{88}]
     assert plot._kept.data["ys"] == []
+    for three in (
+        (answer(made(0, rates=rates)), None, None),
+        (answer(made(0)), made(0, rates=rates), None),
+        (answer(made(0)), None, answer(made(0, rates=rates))),
+    ):
+        plot.show(*three)
+        assert ends(plot.plot.y_range) == pytest.approx((0, 80, 80))  # the seventh class's 72 Gb/s
     plot.show(answer(made(0)), made(0, rates=[2e9]), answer(made(0, rates=[3e9], times=3 * TIMES)))
     assert ends(plot.plot.y_range) == pytest.approx((0, 25, 25))
     assert ends(plot.plot.x_range) == pytest.approx((0, 60, 60))

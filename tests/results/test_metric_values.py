@@ -98,6 +98,13 @@ def test_a_percentile_of_bins_is_the_mean_of_the_bin_that_reaches_it(percent: fl
     assert metrics.binned_percentiles(spent, area, [percent]) == [value]
 
 
+@pytest.mark.parametrize(("percent", "value"), [(5, 2.0), (50, 20.0), (95, 38.0)])
+def test_a_bin_that_just_reaches_a_percentile_is_the_one(percent: float, value: float) -> None:
+    """Forty tenths of a second, one for each value: their sums round, and the next bin would be taken."""
+    spent = np.full(40, 0.1)
+    assert metrics.binned_percentiles(spent, spent * np.arange(1, 41), [percent]) == pytest.approx([value])
+
+
 def test_bins_without_time_have_no_percentiles() -> None:
     assert np.isnan(metrics.binned_percentiles(np.zeros(2), np.zeros(2), [5, 95])).tolist() == [True, True]
     assert metrics.binned_percentiles(np.array([0.0, 1.0]), np.array([0.0, 4.0]), [0, 100]) == [0.0, 4.0]

@@ -16,7 +16,7 @@ import pytest
 import fluidcc as fc
 from fluidcc.contract.signals import Progress, Signals, Telemetry
 from fluidcc.engines.packet.layout import COLUMNS, QLEN, QLEN_CLASS, TS, TX_BYTES, TX_CLASS
-from fluidcc.schemes.hpcc import fluid, packet
+from fluidcc.schemes.hpcc import fluid, law, packet
 from tests.schemes.plain_laws import (
     SHAPE,
     Chance,
@@ -47,6 +47,15 @@ RULE = plain(
     record=lambda me, ack: None,
     deepest_queue=lambda me, ack: ack.deepest,
 )
+
+
+def test_u_follows_in_a_base_rtt_and_no_faster() -> None:
+    """Of what a step observes U takes the step's share of a base RTT, and all of it in a longer one."""
+    p = bound(fc.HPCC(), base_rtt=T, line_rate=LINE)
+    state = law.start(p, LINE)._replace(utilisation=0.5, last_update=0.0)
+    for step, u in ((T / 4, 0.6), (T, 0.9), (3 * T, 0.9)):
+        now = progress(sent=2e4, acked=1e4, newly=1e3, dt=step)
+        assert law.on_step(p, state, now, 0.9).utilisation == pytest.approx(u)
 
 
 def drawn(seed: int, **switches: Any) -> tuple[Any, fluid.State, Progress, fluid.Feedback]:

@@ -62,7 +62,7 @@ def test_timely_swings_about_t_low(scheme: fc.TIMELY, flows: int) -> None:
     assert {"queue_p95_rel", "queue_peak_rel"} == set(comparison.tolerance)
     assert comparison.within, comparison
     assert comparison.difference["queue_mean_rel"] is not None
-    assert comparison.difference["queue_mean_rel"] < 0.5
+    assert comparison.difference["queue_mean_rel"] < 0.5  # the fluid's flows rise together
     fluid, packet = runs
     assert late_peak(fluid) == pytest.approx(late_peak(packet), rel=0.15)
     assert fluid.summary["utilisation"] == pytest.approx(packet.summary["utilisation"], rel=0.05)

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+import fluidcc.schemes.vai_sf.packet as vai_sf
 from fluidcc.engines.common.jit import inlined, kernel
 from fluidcc.engines.packet.layout import COLUMNS, HOPS, PORT_ID, QLEN, QLEN_CLASS, TS, TX_BYTES, TX_CLASS
 from fluidcc.engines.packet.pacing import inflight, repace
 from fluidcc.engines.packet.telemetry import FORMATS, bytes_between, queue_read, same_path, seconds_between
 from fluidcc.schemes.hpcc.parameters import HPCC
-from fluidcc.schemes.vai_sf import packet as vai_sf
 
 ONLY = {"form": "window"}
 COMBINED, PER_ACK, PER_RTT = range(3)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import fluidcc.schemes.hpcc.packet as hpcc
 from fluidcc.engines.common.jit import kernel
 from fluidcc.engines.packet.telemetry import same_path
-from fluidcc.schemes.hpcc import packet as hpcc
 from fluidcc.schemes.hpcc.packet import OBSERVABLES, ONLY, STATE, compute_wind, measure_inflight, record, shown
 from fluidcc.schemes.hpcc_rx.parameters import HPCCRx
 

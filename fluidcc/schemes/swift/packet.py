@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 import fluidcc.schemes.swift.law as law
+import fluidcc.schemes.vai_sf.packet as vai_sf
 from fluidcc.contract.law import in_world
 from fluidcc.engines.common import scalars
 from fluidcc.engines.common.jit import inlined, kernel
 from fluidcc.engines.packet.pacing import inflight, repace
 from fluidcc.schemes.swift.parameters import Swift
-from fluidcc.schemes.vai_sf import packet as vai_sf
 
 _I, _F = np.int64, np.float64
 bounded, decrease, target_delay = (

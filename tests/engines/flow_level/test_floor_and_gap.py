@@ -72,4 +72,4 @@ def test_a_port_goes_on_a_gap_below_its_threshold() -> None:
     """
     found = np.array([(pauses(gap, False), pauses(gap, True)) for gap in GAPS])
     assert (found[:, 1] > 5).all()
-    assert (np.abs(found[:, 0] / found[:, 1] - 1.0) <= 0.25).all()
+    assert (np.abs(found[:, 0] / found[:, 1] - 1.0) <= 0.25).all()  # a step's arrivals over a gap

@@ -139,17 +139,6 @@ def test_hpcc_is_its_fluid(given_options: dict[str, Any]) -> None:
     same(found("window", "flow"), state.window)
 
 
-def test_hpcc_follows_no_faster_than_in_a_step() -> None:
-    """A step longer than the base round trip sets U to what is seen."""
-    draw, told, _ = drawn(3)
-    p = bound(fc.HPCC())
-    told |= {name: draw(0.5, shape=(HOPS, *SHAPE)) for name in ("queue", "output", "arriving")}
-    told["capacity"] = draw(1.0, shape=(HOPS, *SHAPE))
-    given = {"last_update": np.zeros(SHAPE), "load": draw((0.5, 1.5))}
-    found = after("on_step", p, told, given, hpcc, 2 * float(p.base_rtt))
-    same(found("load"), 0.5 + 0.5 / float(p.base_rtt))
-
-
 @pytest.mark.parametrize("quick", [True, False])
 def test_nscc_is_its_fluid(quick: bool) -> None:
     """Four cases by marks and delay, cuts at an expected mark, periods, and Quick Adapt with what it then ignores."""

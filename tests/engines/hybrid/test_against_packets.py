@@ -83,7 +83,7 @@ def test_the_fluid_is_further_from_packets_than_the_hybrid() -> None:
         abs(ours["queue_bytes.p95"].mean() - tail) < 0.05 * tail < 0.3 * tail < abs(fluid["queue_bytes"]["p95"] - tail)
     )
     idle = 1 - theirs["utilisation"].mean()
-    assert abs(1 - ours["utilisation"].mean() - idle) < 0.3 * idle
+    assert abs(1 - ours["utilisation"].mean() - idle) < 0.3 * idle  # idle spells are few: they scatter
     assert 1 - fluid["utilisation"] < 0.1 * idle
 
 
