@@ -76,6 +76,18 @@ def test_lightly_damped_pole_is_not_overlooked():
     np.testing.assert_allclose(loop.margins().gain_crossings, expected, rtol=1e-9)  # 1e-16 over the width
 
 
+def test_the_least_delay_is_not_at_the_least_phase():
+    """g e^(-0.3 s) / (s^2 + 1) has gain 1 at sqrt(1 - g), far from -1, and at sqrt(1 + g), just past it.
+
+    Damping moves both by a millionth.
+    """
+    loop = DelayLoop(undelayed([[0, 1], [-1, -1e-6]]), [[0, 0.5]], [0.3], [1.0, 0.0])
+    low, high = np.sqrt([0.5, 1.5])
+    found = loop.margins()
+    assert found.phase == pytest.approx((-0.3 * high, high), rel=1e-5)
+    assert found.delay == pytest.approx(((np.pi - 0.3 * low) / low, low), rel=1e-5)
+
+
 def test_two_crossings_between_neighbouring_samples():
     """(w - 1)^2 - 0.01^2 is positive at all samples; that it bends says that it may not be between them."""
     found = crossings(lambda w: ((w - 1.0) ** 2 - 1e-4)[:, None], np.array([0.1, 0.5, 2.0, 3.0]))

@@ -8,6 +8,7 @@ import signal
 import time
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from benchmarks import killed_sweeps
 from fluidcc.studies.sweeps import run
 from fluidcc.studies.sweeps.blocks import blocks_of
 from fluidcc.studies.sweeps.layout import PENDING
+from fluidcc.studies.sweeps.store import Store
 
 UNTIL = "3ms"
 OVER = {"kmin": ["5KB", "20KB", "50KB"], "x": [1.0, 2.0]}
@@ -82,6 +84,26 @@ def test_what_is_not_done_is_no_number(
     store(tmp_path / "s.zarr", resume=True)
     assert len(calls) - begun == 2
     assert killed_sweeps.files(tmp_path / "s.zarr") == killed_sweeps.files(kept[0])
+
+
+@pytest.mark.parametrize("names", [("jain", "reason", "queue"), ("reason", "zeta")])
+def test_reasons_are_written_last(names: tuple[str, ...]) -> None:
+    """A block that is marked done, and whose numbers are not there yet, would never be made."""
+    written: list[str] = []
+
+    class Array:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def __setitem__(self, box: Any, values: Any) -> None:
+            written.append(self.name)
+
+    arrays = {name: Array(name) for name in names}
+    blocks = SimpleNamespace(box=lambda part: (part,))
+    half: Any = SimpleNamespace(blocks=blocks, _variables=names, _arrays=arrays, _path="")
+    Store.write(half, slice(0, 2), dict.fromkeys(names, np.zeros(2)))
+    assert sorted(written) == sorted(names)
+    assert written[-1] == "reason"
 
 
 def test_other_numbers_at_any_point_are_another_sweep(kept: tuple[Path, fc.SweepResult]) -> None:
