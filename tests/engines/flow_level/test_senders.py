@@ -76,8 +76,8 @@ NSCC = SimpleNamespace(
     qa_threshold=1.0, qa_gate=3.0, quick_adapt=False, max_window=1e4, base_rtt=10e-6,
 )  # fmt: skip
 BEGUN = law.State(
-    rate=1e10, window=4000.0, base_rtt=10e-6, delay=0.0, average=0.0, clear=5000.0, fast=1.0, since_adjust=0.0,
-    since_cut=0.0, expected=0.0, achieved=0.0, qa_left=1.0, to_ignore=0.0,
+    rate=1e10, window=4000.0, base_rtt=10e-6, queueing_delay=0.0, average_delay=0.0, clear=5000.0, fast=1.0,
+    since_adjust=0.0, since_cut=0.0, expected=0.0, achieved=0.0, qa_left=1.0, to_ignore=0.0,
 )  # fmt: skip
 DELAYS = {"none": 0.0, "some": 3e-6, "much": 7e-6}  # 2 us are clear, 6 us the target
 
