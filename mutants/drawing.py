@@ -30,6 +30,8 @@ _SHOWN = re.compile(r"^_?(repr|html|show|text|draw|plot|describe|label|caption|r
 _FLIPPED = {ast.Eq: "!=", ast.NotEq: "==", ast.Is: "is not", ast.IsNot: "is", ast.In: "not in", ast.NotIn: "in"}
 _TURNED = {ast.Lt: ">", ast.LtE: ">=", ast.Gt: "<", ast.GtE: "<="}
 _BOUNDARY = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">"}
+_UNDONE = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*"}  # of assignments such as x += y
+_MASKS = {ast.BitAnd: "|", ast.BitOr: "&"}
 _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**"}
 
 
@@ -231,9 +233,22 @@ def _changes(scope: _Scope, source: Source) -> Iterator[tuple[str, ast.AST, str]
     texts = {  # sums of texts, and lists
         id(node) for node in scope.nodes if isinstance(node, ast.BinOp) and _is_text(node)
     }
+    called = {id(node.func) for node in scope.nodes if isinstance(node, ast.Call)}
+    read: dict[str, dict[str, None]] = {}  # attributes by what has them, in the order of the text
+    for node in scope.nodes:
+        if isinstance(node, ast.Attribute) and id(node) not in called:
+            read.setdefault(source(node.value), {})[node.attr] = None
     for node in scope.nodes:
         if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS and id(node) not in texts:
             yield from _of_operation(node, source)
+        elif isinstance(node, ast.BinOp) and type(node.op) in _MASKS and _is_mask(node):
+            yield "logic", node, f"({source(node.left)} {_MASKS[type(node.op)]} {source(node.right)})"
+        elif isinstance(node, ast.AugAssign) and type(node.op) in _UNDONE and not _is_text(node.value):
+            kind = "sign" if isinstance(node.op, (ast.Add, ast.Sub)) else "swapped"
+            yield kind, node, f"{source(node.target)} {_UNDONE[type(node.op)]}= {source(node.value)}"
+            yield "dropped", node, "pass"
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
+            yield "logic", node, f"({source(node.operand)})"
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             if not isinstance(node.operand, ast.Constant) or id(node) not in kept:
                 yield "sign", node, source(node.operand)
@@ -262,6 +277,10 @@ def _changes(scope: _Scope, source: Source) -> Iterator[tuple[str, ast.AST, str]
                 yield "factor", node, "1" if type(node.value) is int else "1.0"
             elif node.value > 1e-6:
                 yield "factor", node, f"(2 * {source(node)})"
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            for other in () if id(node) in called else read[source(node.value)]:
+                if other != node.attr and _alike(node.attr, other):
+                    yield "stale", node, f"{source(node.value)}.{other}"
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in first:
             for other in scope.names:
                 if other != node.id and first[other] < node.lineno and _alike(node.id, other):
@@ -292,6 +311,11 @@ def _is_text(node: ast.AST) -> bool:
     return isinstance(node, (ast.JoinedStr, ast.List, ast.Tuple)) or (
         isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes))
     )
+
+
+def _is_mask(node: ast.BinOp) -> bool:
+    """Tell arrays of truth values from types, sets and mappings: some part compares, or is turned round."""
+    return any(isinstance(each, ast.Compare | ast.Invert) for each in ast.walk(node))
 
 
 def _is_number(node: ast.AST, *values: float) -> bool:

@@ -44,7 +44,7 @@ _USERS = os.environ.get("XLA_FLAGS", "").replace(_QUICK, "")  # a worker is give
 
 
 # Compiling asks for memory and gives it back all the time: it is kept, which saves a twentieth of the time.
-_KEEP = {"MALLOC_TRIM_THRESHOLD_": "2000000000", "MALLOC_MMAP_THRESHOLD_": "1000000000"}  # bytes
+_KEEP = {"MALLOC_TRIM_THRESHOLD_": "256000000", "MALLOC_MMAP_THRESHOLD_": "64000000"}  # bytes; larger arrays go back
 
 
 def pytest_configure(config: pytest.Config) -> None:

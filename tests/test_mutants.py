@@ -162,6 +162,7 @@ def test_the_list_and_a_name_that_is_none() -> None:
 
 # -- drawn mistakes ------------------------------------------------------------------------------------------
 
+WHOLE = "label.count_up & ~(change < 1) | label.count_down"
 DRAWN_FROM = '''
 """x < 0 in a docstring."""
 
@@ -174,6 +175,7 @@ def step(old_rate, new_rate, gain: float = 1.0, line: int = 0):
         raise ValueError(f"{old_rate + 1} < {LIMIT}")
     change = old_rate - gain * new_rate
     label = f"{change + 1}"
+    line += label.count_up & ~(change < 1) | label.count_down
     return -max(change, 1) / line, label
 '''
 
@@ -198,9 +200,14 @@ def test_each_kind_of_mistake_is_listed_and_nothing_that_is_text(tmp_path: Path)
         ("swapped", "max(change, 1)", "min(change, 1)"),
         ("swapped", "old_rate - gain * new_rate", "((gain * new_rate) - old_rate)"),
         ("logic", "new_rate < 1 and gain == 2", "(new_rate < 1 or gain == 2)"),
+        ("logic", "label.count_up & ~(change < 1)", "(label.count_up | ~(change < 1))"),
+        ("logic", "~(change < 1)", "(change < 1)"),
+        ("stale", "label.count_up", "label.count_down"),
+        ("sign", f"line += {WHOLE}", f"line -= {WHOLE}"),
+        ("dropped", f"line += {WHOLE}", "pass"),
     }
     assert {each.kind for each in found} == set(KINDS)
-    assert {each.line for each in found} == {9, 11, 13}  # no docstring, message, annotation, label
+    assert {each.line for each in found} == {9, 11, 13, 14}  # no docstring, message, annotation, label
     for each in found:
         text = each.text(tmp_path)
         assert text != DRAWN_FROM
