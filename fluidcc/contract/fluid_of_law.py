@@ -13,13 +13,12 @@ import numpy as np
 from fluidcc.contract.law import in_world
 
 
-def fluid_of(law: ModuleType) -> ModuleType:
-    """Return a module as if it were written; `fluidcc.contract.protocol.Windowed` says what its functions are."""
-    return _fluid_of(law, law.on_step)
-
-
 @cache
-def _fluid_of(law: ModuleType, step: Any) -> ModuleType:  # whose ``step`` is another once it is loaded again
+def fluid_of(law: ModuleType, step: Any) -> ModuleType:
+    """Return a module as if it were written; `fluidcc.contract.protocol.Windowed` says what its functions are.
+
+    ``step`` is the law's, another one once it is loaded again.
+    """
     begin, on_step, window = (in_world(rule, jnp) for rule in (law.start, step, law.window))
     on_hop = in_world(law.on_hop, jnp) if hasattr(law, "on_hop") else None
     shown: dict[str, tuple[str, str]] = getattr(law, "OBSERVABLES", {})

@@ -263,7 +263,8 @@ class Scheme:
             return None
         from fluidcc.contract.fluid_of_law import fluid_of
 
-        return fluid_of(self.module("law"))
+        law = self.module("law")
+        return fluid_of(law, law.on_step)
 
     def _made(self, cls: Any, module: Any, side: str) -> Any:
         given = {}

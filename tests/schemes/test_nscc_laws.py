@@ -211,7 +211,7 @@ def test_the_rest() -> None:
     for first, most, packet_size, largest in ((1.0, 2.0, 0.5, 2.0), (3.0, 2.0, 0.5, 3.0), (1.0, 2.0, 4.0, 4.0)):
         assert law.largest_window(bound(fc.NSCC(), initial_window=first, max_window=most, mtu=packet_size)) == largest
     shown = {"window": state.window, "queueing_delay": state.queueing_delay, "average_delay": state.average_delay}
-    fluid = fluid_of(law)
+    fluid = fluid_of(law, law.on_step)
     assert fluid.observables(state) == shown
     assert list(shown) == list(fluid.OBSERVABLES)
     assert fluid.feedback(p, Signals(one, 2 * one, 3 * one)) is one
@@ -220,4 +220,4 @@ def test_the_rest() -> None:
 
 
 def test_numpy_s_law_is_the_compiled_one() -> None:
-    check_compiled(fluid_of(law).jump, fluid_of(law), *drawn(2, 0.0, 1.0, (0.0, 1.0)))
+    check_compiled(fluid_of(law, law.on_step).jump, fluid_of(law, law.on_step), *drawn(2, 0.0, 1.0, (0.0, 1.0)))

@@ -197,7 +197,7 @@ def test_swift_is_its_fluid(scales: bool) -> None:
         (fc.DCTCP(), dctcp, dctcp_fluid),
         (fc.HPCC(), hpcc, hpcc_fluid),
         (fc.HPCC(variant="hpcc-sim"), hpcc, hpcc_fluid),
-        (fc.NSCC(), nscc, fluid_of(nscc_law)),
+        (fc.NSCC(), nscc, fluid_of(nscc_law, nscc_law.on_step)),
         (fc.Swift(), swift, swift_fluid),
     ],
 )
