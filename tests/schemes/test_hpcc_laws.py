@@ -50,7 +50,7 @@ RULE = plain(
 
 
 def test_u_follows_in_a_base_rtt_and_no_faster() -> None:
-    """Of what a step observes U takes the step's share of a base RTT, and all of it in a longer one."""
+    """U moves towards what a step observes by the step's share of a base RTT, and all the way in a longer step."""
     p = bound(fc.HPCC(), base_rtt=T, line_rate=LINE)
     state = law.start(p, LINE)._replace(utilisation=0.5, last_update=0.0)
     for step, u in ((T / 4, 0.6), (T, 0.9), (3 * T, 0.9)):
