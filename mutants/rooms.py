@@ -18,7 +18,7 @@ class Room(NamedTuple):
 _SIDES = ("packet.py", "hybrid.py")  # of a scheme: in the rooms of their engines
 ROOMS = {
     "base": Room(
-        ("fluidcc/scenario", "fluidcc/results", "fluidcc/units.py"),
+        ("fluidcc/scenario", "fluidcc/builders", "fluidcc/results", "fluidcc/units.py"),
         ("tests/scenario", "tests/results", "tests/test_units.py"),
         ("display.py", "html.py", "drawing.py", "text.py"),
     ),
@@ -42,7 +42,9 @@ ROOMS = {
         ("tests/engines/packet", "tests/engines/test_dcqcn_nic.py", "tests/schemes/test_timely_packets.py"),
         numba=True,
     ),
-    "schemes": Room(("fluidcc/schemes",), ("tests/schemes", "tests/engines/test_dcqcn_nic.py"), _SIDES),
+    "schemes": Room(
+        ("fluidcc/schemes", "fluidcc/contract"), ("tests/schemes", "tests/engines/test_dcqcn_nic.py"), _SIDES
+    ),
     "sweeps": Room(("fluidcc/studies",), ("tests/studies",)),
     "theory": Room(("fluidcc/theory",), ("tests/theory",)),
 }

@@ -21,6 +21,7 @@ from fluidcc.results import schema
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "own_scheme"
+SIDES = ROOT / "tests" / "data" / "aimd_sides"  # fluid, packets and equilibrium of the example, written by hand
 POWERTCP = ROOT / "examples" / "powertcp"
 COMMAND = "import sys; from fluidcc.cli import main; sys.exit(main())"
 
@@ -105,7 +106,7 @@ print(json.dumps(fc.simulate(scenario, "200us", engine="packet", seed=3).summary
     assert plain == python("-c", code, cwd=tmp_path, path=(EXAMPLE,))
 
 
-@pytest.mark.parametrize(("example", "files"), [("own_scheme/aimd_ecn", "Six"), ("powertcp/powertcp", "Three")])
+@pytest.mark.parametrize(("example", "files"), [("own_scheme/aimd_ecn", "Four"), ("powertcp/powertcp", "Three")])
 def test_its_readme_counts_its_lines(example: str, files: str) -> None:
     package = ROOT / "examples" / example
     readme = (package.parent / "README.md").read_text()
@@ -170,18 +171,27 @@ def test_a_broken_package_is_named(tmp_path: Path, installed: Path) -> None:
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Makes importable copies of the example, changed, under names of their own; forgets them afterwards."""
+    """Makes importable copies of a scheme, changed, under names of their own; forgets them afterwards.
+
+    In place of the example's law it takes the sides that are written by hand, unless told otherwise.
+    """
     monkeypatch.syspath_prepend(str(tmp_path))
     before = dict(registry._outside)
     made: list[str] = []
 
     def copy(
-        name: str, *, without: tuple[str, ...] = (), change: tuple[str, str] = ("", ""), of: Path = EXAMPLE / "aimd_ecn"
+        name: str,
+        *,
+        without: tuple[str, ...] = (),
+        change: tuple[str, str] = ("", ""),
+        of: Path = EXAMPLE / "aimd_ecn",
+        by_hand: bool = True,
     ) -> ModuleType:
         folder, called = tmp_path / name, of.name.replace("_", "-")
         folder.mkdir()
-        for source in of.glob("*.py"):
-            if source.stem not in without:
+        sources = list(of.glob("*.py")) + (list(SIDES.glob("*.py")) if by_hand else [])
+        for source in sources:
+            if source.stem not in without and not (by_hand and source.stem == "law"):
                 text = source.read_text().replace(of.name, name).replace(called, name.replace("_", "-"))
                 (folder / source.name).write_text(text.replace(*change) if change[0] else text)
         made.append(name)
@@ -272,11 +282,13 @@ def test_slips_in_a_side_are_refused_with_what_to_write(
         (('"power": ("1"', '"might": ("1"'), "OBSERVABLES has 'might'; its State has rate, window, power, old, noted"),
         (("\nclass State", 'SWITCHES = ("fast",)\nclass State'), "SWITCHES has 'fast'; write a property fast of par"),
         (("def on_step(", "def on_steps("), "has no on_step; write def on_step(parameters, state, progress, observed)"),
-        (("def largest_window(", "def largst_window("), "has no largest_window; write def largest_window(parameters)"),
+        (("def largest_window(", "def largst_window("), "has largst_window; did you mean largest_window? Write def"),
+        (("def largest_window(", "def _most("), "has no largest_window; write def largest_window(parameters)"),
+        (("def window(", "def _limit("), "has no window; write def window(parameters, state)"),
     ],
 )
 def test_slips_in_a_law_are_refused_with_what_to_write(package: Any, change: tuple[str, str], message: str) -> None:
-    fc.register(package("alaw", change=change, of=POWERTCP / "powertcp"))
+    fc.register(package("alaw", change=change, of=POWERTCP / "powertcp", by_hand=False))
     with pytest.raises(fc.InputError) as caught:
         assert registry.scheme("alaw").law is None
     assert str(caught.value).startswith("scheme alaw: alaw/law.py")
@@ -285,8 +297,15 @@ def test_slips_in_a_law_are_refused_with_what_to_write(package: Any, change: tup
         assert registry.scheme("alaw").fluid
 
 
+def test_a_law_of_rates_is_not_given_delays(package: Any) -> None:
+    change = ("\nclass State", 'NEEDS = frozenset({"delay"})\nclass State')
+    fc.register(package("late", change=change, by_hand=False))
+    with pytest.raises(fc.InputError, match=r"late/law.py: NEEDS has 'delay', which only a law with a window is"):
+        assert registry.scheme("late").law
+
+
 def test_a_law_that_is_edited_and_loaded_again_is_the_new_one(package: Any) -> None:
-    edited = fc.register(package("editedlaw", of=POWERTCP / "powertcp"))
+    edited = fc.register(package("editedlaw", of=POWERTCP / "powertcp", by_hand=False))
     before = registry.scheme("editedlaw").fluid
     law = Path(str(sys.modules["editedlaw.law"].__file__)) if "editedlaw.law" in sys.modules else None
     assert law is not None

@@ -41,7 +41,7 @@ TYPES: Mapping[str, tuple[type, ...]] = MappingProxyType(
 # Which protocols say what the functions of a side take.
 CONTRACTS: Mapping[str, tuple[type, ...]] = MappingProxyType(
     {
-        "law": (protocol.LawSide,),
+        "law": (protocol.WindowLaw,),
         "fluid": (protocol.Comparing, protocol.Windowed, protocol.Halting),
         "packet": (protocol.Shown,),
         "hybrid": (protocol.HybridSide,),

@@ -44,14 +44,14 @@ COMMON = {
 
 @dataclasses.dataclass(frozen=True)
 class Law:
-    """A law; see `fluidcc.contract.protocol.LawSide`."""
+    """A law; see `fluidcc.contract.protocol.LawSide`. Without a window it is of rates."""
 
     State: type[Any]
     start: Callable[..., Any]
     on_step: Callable[..., Any]
     rate: Callable[..., Any]
-    window: Callable[..., Any]
-    largest_window: Callable[..., Any]
+    window: Callable[..., Any] | None = None
+    largest_window: Callable[..., Any] | None = None
     on_hop: Callable[..., Any] | None = None
     OBSERVABLES: Observables = dataclasses.field(default_factory=dict)
     SWITCHES: tuple[str, ...] = ()
@@ -144,6 +144,7 @@ _fluids: dict[str, tuple[Any, tuple[Any, ...], Fluid]] = {}  # by scheme: its mo
 # Parts that a given part requires, checked in advance so that none is found missing in the middle of a run.
 _TOGETHER = {
     "window": ("jump", "largest_window"),
+    "largest_window": ("window",),
     "sending": ("jump",),
     "interval": ("longest_interval",),
     "marking_at": ("solve_equilibrium", "fixed_point", "least_rate"),
@@ -201,6 +202,8 @@ class Scheme:
         found, has = self._made(Law, module, "law"), ", ".join(getattr(module.State, "_fields", ()))
         if not inspect.ismodule(getattr(module, "xp", None)):
             raise self._refused("law", "has no xp; write import numpy as xp, and xp.where in place of if")
+        if found.window is None and "delay" in found.NEEDS:
+            raise self._refused("law", "NEEDS has 'delay', which only a law with a window is given; write window")
         for name, known in (("OBSERVABLES", found.State), ("SWITCHES", self.Parameters)):
             alien = [each for each in getattr(found, name) if not hasattr(known, each)]
             if alien:
@@ -252,19 +255,25 @@ class Scheme:
         return f"{self.package.rpartition('.')[2]}/{side}.py"
 
     def module(self, side: str) -> Any:
-        """Module of a side; None if there is none. Without a fluid side, the one that is made of the law."""
+        """Module of a side; None if there is none. Without a fluid side, the one that is made of the law.
+
+        Where that is of a law of rates, the equilibrium side is too.
+        """
         path = f"{self.package}.{side}"
         try:
             return importlib.import_module(path)
         except ModuleNotFoundError as error:
             if error.name != path:
                 raise
-        if side != "fluid" or self.law is None:
+        if side not in ("fluid", "equilibrium") or self.law is None:
             return None
-        from fluidcc.contract.fluid_of_law import fluid_of
+        from fluidcc.contract.fluid_of_law import equilibrium_of, fluid_of
 
         law = self.module("law")
-        return fluid_of(law, law.on_step)
+        made = fluid_of(law, law.on_step)
+        if side == "fluid":
+            return made
+        return equilibrium_of(law) if self.law.window is None and self.module("fluid") is made else None
 
     def _made(self, cls: Any, module: Any, side: str) -> Any:
         given = {}

@@ -1,9 +1,9 @@
 """The contract that the parts of a scheme satisfy: all that engines and theory know of it.
 
-A scheme is a package with ``parameters`` and, next to it, the sides that it has: ``fluid``, ``packet``,
+A scheme is a package with ``parameters`` and, next to it, the sides that it has: ``law``, ``fluid``, ``packet``,
 ``equilibrium``, ``crosscheck``. Each side is a module, and each protocol here says what such a module holds. Optional
-parts are in separate protocols, and `fluidcc.contract.models` fills in what is left out. `examples/own_scheme` is a
-small scheme that satisfies all of it.
+parts are in separate protocols, and `fluidcc.contract.models` fills in what is left out. A ``law`` is enough: see
+`examples/own_scheme`.
 """
 
 from __future__ import annotations
@@ -264,7 +264,7 @@ class HybridSide(Protocol[P_contra]):
 
 
 class LawSide(Protocol[P_contra]):
-    """A window scheme's law, written once for the fluid and the flow level: pure functions over a vocabulary ``xp``.
+    """A scheme's law, written once for fluid, packets and the flow level: pure functions over a vocabulary ``xp``.
 
     The module has ``import numpy as xp``; `fluidcc.contract.law` says what else ``xp`` is. ``parameters`` are bound,
     ``state`` is a ``State``, ``progress`` a `fluidcc.contract.signals.Progress`, ``observed`` the probability that a
@@ -272,6 +272,9 @@ class LawSide(Protocol[P_contra]):
     largest of what that makes of the path's links. ``NEEDS`` names what the law uses in addition to marks and bytes:
     ``"telemetry"`` (``on_hop``) or ``"delay"`` (``progress.rtt``); ``ONLY`` is that of a fluid side. ``SWITCHES`` are
     the parameters' properties that are true or false: a law asks for these, not for words.
+
+    A law without a window is of rates: the fluid follows its slope, which is what ``on_step`` changes in a time over
+    that time, as the time goes to 0. It may use ``dt``, ``newly``, the packet and the line rate of ``progress``.
 
     Without a law a scheme runs at flow level on its hybrid side, if it has one, or on its fluid side, which takes
     longer.
@@ -291,8 +294,12 @@ class LawSide(Protocol[P_contra]):
         ...
 
     def rate(self, state: Any, /) -> Any:
-        """Pacing rate [bytes/s]."""
+        """Sending rate, or the rate of the pacer [bytes/s]."""
         ...
+
+
+class WindowLaw(LawSide[P_contra], Protocol):
+    """A law whose window limits the bytes in flight; it acts as ACKs come."""
 
     def window(self, parameters: P_contra, state: Any, /) -> Any:
         """Limit of the bytes in flight, as windows count them."""

@@ -73,6 +73,8 @@ class Signals(NamedTuple):
         If the scheme needs delays.
     undetermined : Array or None
         Probability that a packet was marked UE and not CE (TCD); None where nothing pauses links.
+    line_rate : Array or None
+        Of the flow's NIC [bytes/s], for the slope of a law of rates.
     """
 
     marking: Array
@@ -81,3 +83,4 @@ class Signals(NamedTuple):
     telemetry: Telemetry | None = None
     waits: Waits | None = None
     undetermined: Array | None = None
+    line_rate: Array | None = None

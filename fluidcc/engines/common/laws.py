@@ -42,7 +42,8 @@ def stored(law: Law, new: str) -> list[str]:
     """Lines of a rule that write a ``new`` state."""
     return [
         *(f"    state.now.{field} = {new}.{field}" for field in law.State._fields),
-        f"    flow.rate, flow.window = rate({new}), window(state.parameters, {new})",
+        f"    flow.rate = rate({new})",
+        *([] if law.window is None else [f"    flow.window = window(state.parameters, {new})"]),
     ]
 
 

@@ -42,7 +42,9 @@ def side_of(scheme: Scheme) -> CompiledLaw | None:
         first = law.start(parameters, flow.initial_rate)
         for name, value in first._asdict().items():
             setattr(state.now, name, value)
-        flow.rate, flow.window = law.rate(first), law.window(parameters, first)
+        flow.rate = law.rate(first)
+        if law.window is not None:
+            flow.window = law.window(parameters, first)
 
     lines = [
         "def on_step(flow, state, dt):",

@@ -251,7 +251,7 @@ class LosslessNetwork(WindowNetwork):
             rows = tuple(group.flows)
             rate = rows_of(z.pauses.pace, rows)
             packet = rows_of(net.packet, rows)
-            signals = Signals(rows_of(ce, rows), rate, packet, undetermined=rows_of(ue, rows))
+            signals = Signals(rows_of(ce, rows), rate, packet, None, None, rows_of(ue, rows), group.line_rate)
             observed.append(fluid.feedback(group.parameters, signals))
         return Lagged(tuple(observed), None, None)
 

@@ -160,8 +160,9 @@ class QueueNetwork:
         observed = []
         for group, fluid in zip(net.groups, self._fluid, strict=True):
             seen = rows_of(marking, tuple(net.flows[i][0] for i in group.flows))
+            own, packet = rows_of(rates, group.flows), rows_of(net.packet, group.flows)
             waits = self._earlier.waits(group, queues, before)
-            signals = Signals(seen, rows_of(rates, group.flows), rows_of(net.packet, group.flows), waits=waits)
+            signals = Signals(seen, own, packet, waits=waits, line_rate=group.line_rate)
             observed.append(fluid.feedback(group.parameters, signals))
         return Lagged(tuple(observed), arrivals, queues if net.queueing else None)
 

@@ -161,6 +161,7 @@ class WindowNetwork(QueueNetwork):
                 rows_of(net.packet, group.flows),
                 self._telemetry(telemetry, views),
                 self._earlier.waits(group, queues, before[0] if before else None),
+                line_rate=group.line_rate,
             )
             observed.append(fluid.feedback(group.parameters, signals))
         return Lagged(tuple(observed), None, None)

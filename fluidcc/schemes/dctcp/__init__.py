@@ -20,6 +20,6 @@ if TYPE_CHECKING:  # the contract, held by pyright; at run time sides are import
     _parameters: type[protocol.Parameters] = DCTCP
     _fluid: protocol.Windowed[DCTCP, fluid.State, Array] = fluid
     _packet: protocol.PacketSide[DCTCP] = packet
-    _law: protocol.LawSide[DCTCP] = law
+    _law: protocol.WindowLaw[DCTCP] = law
     _equilibrium: protocol.EquilibriumSide[DCTCP] = equilibrium
     _crosscheck: protocol.CrosscheckSide = crosscheck

@@ -18,6 +18,6 @@ if TYPE_CHECKING:  # the contract, held by pyright; at run time sides are import
     _parameters: type[protocol.Parameters] = HPCC
     _fluid: protocol.Windowed[HPCC, fluid.State, fluid.Feedback] = fluid
     _packet: protocol.Shown[HPCC] = packet
-    _law: protocol.LawSide[HPCC] = law
+    _law: protocol.WindowLaw[HPCC] = law
     _equilibrium: protocol.SolvedByUtilisation[HPCC] = equilibrium
     _crosscheck: protocol.CrosscheckSide = crosscheck

@@ -17,6 +17,6 @@ if TYPE_CHECKING:  # the contract, held by pyright; at run time sides are import
 
     _parameters: type[protocol.Parameters] = NSCC
     _packet: protocol.PacketSide[NSCC] = packet
-    _law: protocol.LawSide[NSCC] = law
+    _law: protocol.WindowLaw[NSCC] = law
     _equilibrium: protocol.EquilibriumSide[NSCC] = equilibrium
     _crosscheck: protocol.CrosscheckSide = crosscheck

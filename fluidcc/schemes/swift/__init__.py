@@ -20,6 +20,6 @@ if TYPE_CHECKING:  # the contract, held by pyright; at run time sides are import
     _parameters: type[protocol.Parameters] = Swift
     _fluid: protocol.Windowed[Swift, fluid.State, Array] = fluid
     _packet: protocol.Shown[Swift] = packet
-    _law: protocol.LawSide[Swift] = law
+    _law: protocol.WindowLaw[Swift] = law
     _equilibrium: protocol.EquilibriumSide[Swift] = equilibrium
     _crosscheck: protocol.CrosscheckSide = crosscheck

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from aimd_ecn.parameters import AIMD
 from jax import Array
 
-from aimd_ecn.parameters import AIMD
 from fluidcc.contract.signals import Signals
 
 OBSERVABLES: dict[str, tuple[str, str]] = {}  # nothing beside queue and rate

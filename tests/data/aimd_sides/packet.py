@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-
 from aimd_ecn.parameters import AIMD
+
 from fluidcc.engines.common.jit import inlined, kernel
 from fluidcc.engines.packet.pacing import repace
 
