@@ -43,7 +43,9 @@ ROOMS = {
         numba=True,
     ),
     "schemes": Room(
-        ("fluidcc/schemes", "fluidcc/contract"), ("tests/schemes", "tests/engines/test_dcqcn_nic.py"), _SIDES
+        ("fluidcc/schemes", "fluidcc/contract"),
+        ("tests/schemes", "tests/engines/test_dcqcn_nic.py", "tests/theory/test_symbolic.py"),
+        _SIDES,
     ),
     "sweeps": Room(("fluidcc/studies",), ("tests/studies",)),
     "theory": Room(("fluidcc/theory",), ("tests/theory",)),

@@ -99,6 +99,14 @@ def test_the_chain_is_accs():
     assert apart[9:] == pytest.approx(16 * 64e3 / 12.5e9)  # then at the share of R1's link
 
 
+def test_the_chains_marking_may_follow_its_rate():
+    asked = []
+    fc.chain(
+        0, rate="40Gbps", initial_rate="10Gbps", marking=lambda rate: asked.append(rate) or fc.RED("5KB", "9KB", 1)
+    )
+    assert asked == ["40Gbps"]
+
+
 def test_the_chains_bursts_can_be_set():
     assert len(fc.chain(0).flows) == len(fc.chain(3, burst_time=0).flows) == 2
     assert len(fc.chain(2, burst_time="30us", burst_size="125KB").flows) == 2 + 2 * 3  # 10 us apart

@@ -105,3 +105,14 @@ def test_everybody_to_everybody_has_a_limit():
     assert len(fc.all_to_all_flows(1024)) == 1024 * 1023
     with pytest.raises(fc.InputError, match="over a million flows"):
         fc.all_to_all_flows(1025)
+
+
+@pytest.mark.parametrize("hosts", [2, 3, 9])
+def test_a_permutation_is_one_cycle_of_all_hosts(hosts: int) -> None:
+    """Who follows targets from host 0 meets each host once; all begin at once."""
+    rows = fc.permutation_flows(hosts, size="2MB", seed=4)
+    targets, seen = dict(rows[:, :2].astype(int).tolist()), [0]
+    while targets[seen[-1]] != 0:
+        seen.append(targets[seen[-1]])
+    assert sorted(seen) == list(range(hosts))
+    assert rows[:, 2:].tolist() == [[0.0, 2e6]] * hosts

@@ -65,6 +65,9 @@ def test_swift_rests_at_its_target() -> None:
     assert plain.solution is not None
     assert same(plain.solution[n.W], n.C * n.base_target / n.N)
     assert same(plain.solution[n.rtt], n.base_target)
+    assert [plain.values[name] for name in (n.W, n.rtt)] == pytest.approx(
+        [plain.number(plain.solution[name]).real for name in (n.W, n.rtt)], rel=1e-5
+    )
     # A cut by beta (d - D)/d, with d of N windows.
     z = sympy.Symbol("z")
     assert same(plain.characteristic.subs(n.W, n.C * n.rtt / n.N).subs(n.rtt, n.base_target), z - 1 + n.beta)

@@ -411,6 +411,7 @@ def test_columns_are_of_one_kind_however_they_are_given() -> None:
         ({"flow": [[0], [1, 2]]}, "transfers flow: .* are no whole numbers"),
         ({"size": ["1MB", "1MB"]}, "transfers size: .* are not a number for each of 2; give bytes, such as 1e6"),
         ({"size": [1e5, 1e5, 1e5]}, "transfers size: .* are not a number for each of 2"),
+        ({"size": [0.0, 1e5]}, "transfer 0 size: 0 is none; give its bytes"),
         ({"start": None, "size": [1.0]}, "transfer 0 start: nan is none; give seconds"),
         ({"start": "soon"}, "transfers start: 'soon' are not a number for each of 2; give seconds"),
         ({"after": [(), (0.9,)]}, r"transfers after: \[0.9\] are no whole numbers in a row; give places of transfers"),

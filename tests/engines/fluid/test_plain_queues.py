@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.engines.fluid import queues as module
 from fluidcc.engines.fluid.lossless import LosslessNetwork
+from fluidcc.engines.fluid.queues import QueueNetwork
 from fluidcc.engines.fluid.state import Counts
 from tests.engines.fluid.in_numpy import Run, plain_network, queues
 
@@ -112,3 +115,50 @@ def test_reserve_raises_both_thresholds() -> None:
     assert float(np.ravel(system._gate.xoff)[0]) == 107e3
     assert float(np.ravel(system._gate.xon)[0]) == 77e3
     assert float(np.ravel(lossless(xoff=10e3, xon_gap=30e3)._gate.xon)[0]) == 0.0
+
+
+def test_marks_wait_only_in_queues_that_hold_up_their_flow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mark waits in its own queue and all that follow, an ACK in all of them; the second way has fixed delays."""
+    monkeypatch.setattr(module, "jnp", np)
+    net = SimpleNamespace(
+        marking_lag=np.full((3, 1), 10.0), own_lag=np.full((2, 1), 20.0), arrival_lag=None, paths=((0, 1), (1,)),
+        waits=(True, False), flows=((0, 0), (1, 0)),
+    )  # fmt: skip
+    made: Any = SimpleNamespace(network=net, _first_hop=(0, 2))
+    z: Any = SimpleNamespace(wait=np.array([[1.0], [2.0], [5.0]]), wait_growth=np.array([[0.5], [-8.0], [1.0]]))
+    marking, own = QueueNetwork._lags(made, None, z, 1.0)  # pyright: ignore[reportArgumentType]
+    assert np.ravel(marking).tolist() == [11.5, 10.0, 10.0]
+    assert np.ravel(own).tolist() == [21.5, 20.0]
+
+
+def test_what_comes_to_a_hop_is_what_left_the_one_before_with_its_marks() -> None:
+    """Rows of a record: left, CE and UE of each hop, then what hosts sent; a way of three hops, one of one."""
+    read: list[Any] = []
+
+    def reader(history: Any, n: Any, dt: Any, lag: Any, rows: Any) -> Any:
+        read.append(rows)
+        return np.array(rows, float)[:, None]
+
+    gate = SimpleNamespace(own=(True, False, False, True), hop_lag=np.zeros((4, 1)))
+    hops = ((0, 0, 0), (0, 1, 1), (0, 2, 2), (1, 0, 1))
+    net = SimpleNamespace(multiplicity=np.array([[3.0], [7.0]]))
+    made: Any = SimpleNamespace(
+        _gate=gate, _hops=hops, _rows=(0, 0, 12), network=net, _hop_flows=(0, 0, 0, 1), _read=reader
+    )
+    now: Any = SimpleNamespace(came=np.zeros((12, 1)))
+    came = LosslessNetwork._came(made, None, None, None, now)  # pyright: ignore[reportArgumentType]
+    left_of = lambda h: 12 + h  # noqa: E731
+    assert read[0][:4] == (12, left_of(0), left_of(1), 13)
+    assert read[0][4 + 1 : 4 + 3] == (16, 17)  # CE of hops 0 and 1
+    assert read[0][8 + 1 : 8 + 3] == (20, 21)  # UE
+    assert np.ravel(came)[:4].tolist() == [3 * 12.0, 12.0, 13.0, 7 * 13.0]
+    assert np.ravel(came)[4:].tolist() == [0.0, 16.0, 17.0, 0.0, 0.0, 20.0, 21.0, 0.0]
+
+
+def test_nothing_is_newly_acknowledged_before_the_first_ack() -> None:
+    """A round trip is 4.2 us: of the first 4 us nothing is answered, and then about what a line sends in a step."""
+    scenario = fc.incast(1, scheme=fc.ACC(), pfc=fc.PFC(xoff="100KB"), buffer="9MB", rate="100Gbps")
+    steps = Run(scenario, 0.5e-6).steps(12)
+    newly = [float(carry.z.newly[0, 0]) for carry in steps]
+    assert newly[:8] == [0.0] * 8
+    assert newly[-1] == pytest.approx(12.5e9 * 0.5e-6, rel=1e-6)
