@@ -34,17 +34,18 @@ def packets(scenario: Callable[[int], Scenario], seeds: int, name: str) -> dict[
         ``seeds``, ``window_s``, and ``ways`` as `two_ways` has them. Of what packets refuse, such as a buffer below the
         headroom of its ports, the ``reason`` alone.
     """
+    from fluidcc.engines.hybrid.region import by_packets
     from fluidcc.engines.packet import run as packet  # not before it is wanted: it brings the compiler
 
     try:
-        first = resolve(scenario(1))
+        first = by_packets(resolve(scenario(1)))
         times = packet.times_of(first, CLOSES, (OPENS, CLOSES), CLOSES)
         packet.warm_up(packet.prepare(first, times, 0))  # compiled before threads ask for it, each for itself
     except InputError as error:
         return {"reason": str(error)}
 
     def one(seed: int, place: Place) -> dict[str, Any]:
-        drawn = resolve(scenario(seed))
+        drawn = by_packets(resolve(scenario(seed)))
         return packet.traced(drawn, packet.prepare(drawn, times, 0), seed, report=place.look).summary
 
     with Bar(f"packets of {name}", seeds, "runs") as bar:

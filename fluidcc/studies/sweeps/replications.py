@@ -285,7 +285,7 @@ def runner_of(
 
 def _hybrid_runner(scenario: Scenario, draws: Draws, look: Callable[[float], None] | None) -> Callable[[int], Outcome]:
     from fluidcc.engines.hybrid import run as hybrid
-    from fluidcc.engines.hybrid.region import BeyondBufferError, outside
+    from fluidcc.engines.hybrid.region import BeyondBufferError, by_packets, outside
 
     prepared = hybrid.prepare(scenario, hybrid.unsampled(draws.until, draws.window))
     beyond = outside(scenario)
@@ -298,7 +298,7 @@ def _hybrid_runner(scenario: Scenario, draws: Draws, look: Callable[[float], Non
         except BeyondBufferError:
             beyond = True
         try:
-            return _packet_runner(scenario, draws, look)(seed)
+            return _packet_runner(by_packets(scenario), draws, look)(seed)
         except InputError:  # packets refuse it, such as a buffer below its ports' headroom
             return hybrid.outcome_of(prepared, hybrid.execute(prepared, seed, report=look)[0])
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from fluidcc.builders.names import format_value
 from fluidcc.results.trace import Trace
+from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.studies.tuning.cases import UNTIL
 from fluidcc.studies.tuning.evaluate import Evaluator, Measured, without_until
 from fluidcc.studies.tuning.goal import SETTLING, SHARES, Goal, order_of
@@ -288,9 +289,14 @@ class Proof:
     def _packets_evaluator(self, cases: Sequence[dict[str, Any]], seeds: Sequence[int]) -> Evaluator:
         base = self.checkers[0]
         draws = dataclasses.replace(base.draws, engine="packet")
-        return Evaluator(
-            base.make_scenario, cases, draws, seeds, self.goal.metrics - {SETTLING}, base.threads, base.dask
-        )
+        make = base.make_scenario
+        if base.draws.engine == "hybrid":
+            from fluidcc.engines.hybrid.region import by_packets
+
+            def make(**values: Any) -> Scenario:
+                return by_packets(resolve(base.make_scenario(**values)))
+
+        return Evaluator(make, cases, draws, seeds, self.goal.metrics - {SETTLING}, base.threads, base.dask)
 
     def _run(
         self, point: Point, label: str, *, once: bool = False, cases: Sequence[dict[str, Any]] | None = None

@@ -9,7 +9,7 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.engines.hybrid.packet_scale import meetings
-from fluidcc.engines.hybrid.region import meeting_share, outside
+from fluidcc.engines.hybrid.region import by_packets, meeting_share, outside
 from fluidcc.scenario.model import resolve
 from fluidcc.schemes.dcqcn.equilibrium import marking_at
 from fluidcc.studies.sweeps.replications import draws_of, runner_of
@@ -68,3 +68,45 @@ def test_a_sweep_counts_what_packets_ran() -> None:
         seeds=2,
     )
     assert found["by_packets"].values.tolist() == [2, 0]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"ack_interval": 2}, {"size": "1MB"}, {"loss_recovery": "gbn"}, {"host": "receiver"}, {"link": "back"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_acks_stay_where_they_mean_something(given: dict[str, str]) -> None:
+    """Ends of flows, news of losses, an ACK's share of a link that data crosses, and what was asked for."""
+    host, link = given.get("host"), given.get("link")
+    scenario = incast(
+        "9KB", "40KB", 1.0, **{name: each for name, each in given.items() if name not in ("host", "link")}
+    )
+    if host:  # of flow 0 receives flow 1 too
+        flows = (dataclasses.replace(scenario.flows[0], source=host), *scenario.flows[1:])
+        scenario = dataclasses.replace(scenario, flows=flows)
+    if link:
+        back = dataclasses.replace(scenario.links[0], name=link, source="receiver", target="switch")
+        scenario = dataclasses.replace(scenario, links=(*scenario.links, back))
+    assert by_packets(scenario) is scenario
+
+
+def test_acks_come_rarely_where_nobody_looks_at_them() -> None:
+    scenario = incast("9KB", "40KB", 1.0)
+    assert by_packets(scenario) == dataclasses.replace(scenario, ack_interval=8.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flows", [2, 32])
+def test_queues_and_rates_do_not_depend_on_acks(flows: int) -> None:
+    """To the bit: bursts, PAUSE and starts at line rate included; what was acknowledged differs by eight packets."""
+    given = incast("100KB", "400KB", 0.2, flows, burst=4, packet_size=4096, pfc=fc.PFC(xoff="200KB"), buffer="32MB")
+    one, other = (fc.simulate(each, "4ms", engine="packet", seed=3) for each in (given, by_packets(given)))
+    assert other.summary["events"] < 0.85 * one.summary["events"]
+    for name in ("queue", "sent", "rate"):
+        np.testing.assert_array_equal(one[name], other[name])
+    for name in ("queue_bytes", "jain", "utilisation", "pfc_pauses"):
+        assert one.summary[name] == other.summary[name]
+    delivered = np.array([each.summary["goodput_bytes_per_s"] for each in (one, other)]) * 2e-3
+    assert np.abs(np.diff(delivered, axis=0)).max() <= 8 * 4096
