@@ -43,6 +43,7 @@ class Request:
     sources: list[str] | None = None
     port: str | None = None
     ports: Sequence[PortGroup] = ()  # kinds of those that are named, the worst first: `with_ports`
+    ran: list[float] = dataclasses.field(default_factory=list)  # payloads of packets, if not the largest alone
 
     @property
     def title(self) -> str:
@@ -120,9 +121,24 @@ def with_ports(request: Request) -> Request:
 
 def payload_of(request: Request) -> float:
     """Payload of a packet [bytes]: as given, else the NIC's, else the largest that is usual."""
+    return payloads_of(request)[0]
+
+
+def payloads_of(request: Request) -> list[float]:
+    """Payloads of packets [bytes], the largest first: several are usual where the NIC's MTU is not known."""
     from fluidcc.operators.frames import payloads
 
-    return max(payloads(nic_of(request), request.values().get("packet_size")))
+    return sorted(payloads(nic_of(request), request.values().get("packet_size")), reverse=True)
+
+
+def scenarios_of(request: Request) -> list[Scenario]:
+    """Build the scenario for each size of packets that the devices of ``--from`` may send, the largest first."""
+    from fluidcc.builders.names import TOPOLOGIES
+
+    if not request.sources or request.topology not in TOPOLOGIES or "header_bytes" in request.values():
+        return [scenario_of(request)]
+    request.ran[:] = payloads_of(request)
+    return [scenario_of(request, {"packet_size": size}) for size in request.ran]
 
 
 def nic_of(request: Request) -> NicSettings | None:
@@ -147,7 +163,8 @@ def tell_devices(request: Request) -> None:
         )
     given = request.values()
     if "header_bytes" not in given:
-        output.tell(said([payload_of(request)], nic_of(request), given="packet_size" in given))
+        sizes = request.ran or [payload_of(request)]
+        output.tell(said(sizes, nic_of(request), given="packet_size" in given))
 
 
 def _built(request: Request, swept: dict[str, Any]) -> Scenario:
