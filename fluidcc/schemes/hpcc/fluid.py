@@ -18,7 +18,7 @@ import numpy as np
 from jax import Array
 
 from fluidcc.contract.law import in_world
-from fluidcc.contract.signals import Progress, Signals, Telemetry
+from fluidcc.contract.signals import Progress, Signals
 from fluidcc.schemes.hpcc import law
 from fluidcc.schemes.hpcc.parameters import HPCC
 from fluidcc.schemes.vai_sf import fluid as vai_sf
@@ -26,8 +26,11 @@ from fluidcc.schemes.vai_sf import fluid as vai_sf
 NEEDS = frozenset({"telemetry", "inflight"})
 _STEPS_PER_BASE_RTT = 40
 
-after, first_ack, least_window, on_hop, proposed, updates = (
-    in_world(rule, jnp) for rule in (law.after, law.first_ack, law.least_window, law.on_hop, law.proposed, law.updates)
+after, first_ack, least_window, on_hop, class_utilisation, proposed, updates = (
+    in_world(rule, jnp)
+    for rule in (
+        *(law.after, law.first_ack, law.least_window, law.on_hop, law.class_utilisation, law.proposed, law.updates),
+    )
 )
 rate, largest_window = law.rate, law.largest_window
 
@@ -71,37 +74,16 @@ def window(parameters: HPCC, state: State) -> Any:
 
 def feedback(parameters: HPCC, signals: Signals) -> Feedback:
     """Normalised inflight bytes u (2), (3) of each register: q/(B T) + txRate/B of its link, or the largest."""
-    observed = signals.telemetry
-    assert observed is not None
-    if parameters.multiq != "off":
-        u = class_utilisation(parameters, observed)
+    p, t = parameters, signals.telemetry
+    assert t is not None
+    if p.multiq != "off":
+        u = class_utilisation(p, t.class_queue, t.class_output, t.output, t.capacity, t.share)
     else:
-        u = on_hop(parameters, observed.queue, observed.output, observed.arriving, observed.capacity)
+        u = on_hop(p, t.queue, t.output, t.arriving, t.capacity)
     queue = None
-    if parameters.vai:
-        queue = jnp.max(observed.queue if parameters.multiq == "off" else observed.class_queue, axis=0)
-    return Feedback(u if parameters.registers == "per-link" else jnp.max(u, axis=0, keepdims=True), queue)
-
-
-def class_utilisation(parameters: HPCC, observed: Telemetry) -> Array:
-    """U of a class that shares its links (HPCC++ MultiQ): its rate and backlog over what it may count on.
-
-    ``class``: over the whole link; ``slides``: three branches about the guaranteed rate; ``spare``, ours: over the
-    guaranteed rate, or its present rate and all that nobody uses, whichever is more.
-    """
-    B, T, queue, own = observed.capacity, parameters.base_rtt, observed.class_queue, observed.class_output
-    if parameters.multiq == "class":
-        return queue / (B * T) + own / B
-    guaranteed = observed.share * B
-    if parameters.multiq == "spare":
-        counted = jnp.maximum(guaranteed, own + jnp.maximum(B - observed.output, 0.0))
-        return queue / (counted * T) + own / counted
-    above = jnp.where(
-        queue > parameters.min_backlog,
-        queue / (jnp.maximum(own, guaranteed) * T) + 1.0,
-        own / ((own + B) / 2),
-    )
-    return jnp.where(own <= guaranteed, queue / (guaranteed * T) + own / guaranteed, above)
+    if p.vai:
+        queue = jnp.max(t.queue if p.multiq == "off" else t.class_queue, axis=0)
+    return Feedback(u if p.registers == "per-link" else jnp.max(u, axis=0, keepdims=True), queue)
 
 
 def derivative(parameters: HPCC, state: State, observed: Feedback) -> State:

@@ -11,7 +11,10 @@ from typing import Any
 
 import numpy as np
 
+import fluidcc.schemes.hpcc.law as law
 import fluidcc.schemes.vai_sf.packet as vai_sf
+from fluidcc.contract.law import in_world
+from fluidcc.engines.common import scalars
 from fluidcc.engines.common.jit import inlined, kernel
 from fluidcc.engines.packet.layout import COLUMNS, HOPS, PORT_ID, QLEN, QLEN_CLASS, TS, TX_BYTES, TX_CLASS
 from fluidcc.engines.packet.pacing import inflight, repace
@@ -21,9 +24,11 @@ from fluidcc.schemes.hpcc.parameters import HPCC
 ONLY = {"form": "window"}
 COMBINED, PER_ACK, PER_RTT = range(3)
 _REACTIONS = ("combined", "per-ack", "per-rtt")
-OFF, CLASS, SLIDES, SPARE = range(4)
-RULES = ("off", "class", "slides", "spare")
 _I, _F = np.int64, np.float64
+averaged, class_utilisation, link_utilisation, next_stage, reacted = (
+    in_world(rule, scalars, kernel)
+    for rule in (law.averaged, law.class_utilisation, law.link_utilisation, law.next_stage, law.reacted)
+)
 
 STATE = np.dtype(
     [
@@ -39,10 +44,12 @@ STATE = np.dtype(
         ("format", _I),  # of telemetry
         ("multi", _I),
         ("sim", _I),
-        ("queued", _F),  # 1, or 0: the queue is left out of U
+        ("u_queue", np.bool_),
         ("per_link", _I),
         ("alpha_fair", _F),
-        ("multiq", _I),
+        ("multiq", np.bool_),
+        ("counts_link", np.bool_),
+        ("counts_spare", np.bool_),
         ("share", _F),  # w of the class
         ("min_backlog", _F),
         ("rx", _I),  # the receiver runs the algorithm
@@ -89,9 +96,10 @@ def init_state(parameters: HPCC, flow: Any, state: Any) -> None:
     state.w_init, state.min_rate = p.initial_window, p.min_rate
     state.reaction = _REACTIONS.index(p.reaction)
     state.format, state.multi = FORMATS.index(p.int_format), round(p.int_multi)
-    state.sim, state.queued = p.variant == "hpcc-sim", float(p.u_queue)
+    state.sim, state.u_queue = p.variant == "hpcc-sim", p.u_queue
     state.per_link, state.alpha_fair = p.registers == "per-link", p.alpha_fair
-    state.multiq, state.share, state.min_backlog = RULES.index(p.multiq), p.share or 0.0, p.min_backlog
+    state.multiq, state.counts_link, state.counts_spare = p.multiq != "off", p.counts_link, p.counts_spare
+    state.share, state.min_backlog = p.share or 0.0, p.min_backlog
     flow.telemetry = 2 if p.u_rate == "rx" else 1
     vai_sf.init_state(p, state, p.token_thresh)
 
@@ -116,27 +124,6 @@ def begin(core: Any, flow: Any, state: Any) -> None:
 
 
 @kernel
-def class_utilisation(state: Any, rate: Any, tx_rate: Any, own: Any, queue: Any) -> Any:
-    """MultiQ's U (HPCC++ slides): rate and backlog of a class over what it may count on.
-
-    ``class`` is "HPCC applied for MultiQ w/o any changes": the whole link. The slides' three branches lock an idle
-    link's only class at eta of its guaranteed rate if its flows add less than 1 - eta of it. ``spare`` is ours: what it
-    may count on is its guaranteed rate, or its present rate and all that nobody uses, whichever is more.
-    """
-    if state.multiq == CLASS:
-        return queue / (rate * state.base_rtt) + own / rate
-    guaranteed = state.share * rate
-    if state.multiq == SPARE:
-        counted = max(guaranteed, own + max(rate - tx_rate, 0.0))
-        return queue / (counted * state.base_rtt) + own / counted
-    if own <= guaranteed:
-        return queue / (guaranteed * state.base_rtt) + own / guaranteed
-    if queue > state.min_backlog:
-        return queue / (own * state.base_rtt) + 1.0
-    return own / ((own + rate) / 2)
-
-
-@kernel
 def measure_inflight(ports: Any, state: Any, ack: Any, line_rate: Any) -> Any:
     """Lines 1-10; keeps L as it is."""
     u = 0.0
@@ -151,20 +138,18 @@ def measure_inflight(ports: Any, state: Any, ack: Any, line_rate: Any) -> Any:
         queue = queue_read(state.format, state.multi, min(ack.telemetry[i, QLEN], state.L[i, QLEN]))
         if state.sim:
             hop = tx_rate / rate + queue * line_rate / rate / state.w_init
-        elif state.multiq != OFF:
+        elif state.multiq:
             own = bytes_between(state.format, state.multi, ack.telemetry[i, TX_CLASS], state.L[i, TX_CLASS]) / seconds
             queue = queue_read(state.format, state.multi, min(ack.telemetry[i, QLEN_CLASS], state.L[i, QLEN_CLASS]))
-            hop = class_utilisation(state, rate, tx_rate, own, queue)
+            hop = class_utilisation(state, queue, own, tx_rate, rate, state.share)
         else:
-            hop = state.queued * queue / (rate * state.base_rtt) + tx_rate / rate  # line 5
+            hop = link_utilisation(state, queue, tx_rate, rate)
         if state.per_link:
-            weight = min(seconds, state.base_rtt) / state.base_rtt
-            state.U_link[i] = (1.0 - weight) * state.U_link[i] + weight * hop
+            state.U_link[i] = averaged(state, state.U_link[i], hop, seconds)
         if hop > u:  # lines 6-7
             u = hop
             tau = seconds
-    tau = min(tau, state.base_rtt)  # line 8
-    state.U = (1.0 - tau / state.base_rtt) * state.U + tau / state.base_rtt * u  # line 9
+    state.U = averaged(state, state.U, u, tau)
     return state.U
 
 
@@ -177,16 +162,11 @@ def compute_registers(state: Any, least: Any, most: Any, increase: Any, update: 
     # must come back when theirs becomes the bottleneck.
     highest = most * (100.0 * state.hops) ** (1.0 / state.alpha_fair)
     for i in range(state.hops):
-        if state.eta <= state.U_link[i] or state.stage_link[i] >= state.max_stage:
-            new = state.Wc_link[i] / (state.U_link[i] / state.eta) + increase
-            stage = 0
-        else:
-            new = state.Wc_link[i] + increase
-            stage = state.stage_link[i] + 1
+        new = reacted(state, state.Wc_link[i], state.U_link[i], state.stage_link[i], increase)
         new = min(max(new, least), highest)
         state.W_link[i] = new
         if update:
-            state.stage_link[i] = stage
+            state.stage_link[i] = next_stage(state, state.U_link[i], state.stage_link[i])
             state.Wc_link[i] = new
         lowest = min(lowest, new)
         joined += (most / new) ** state.alpha_fair if state.alpha_fair < np.inf else 0.0
@@ -198,25 +178,15 @@ def compute_registers(state: Any, least: Any, most: Any, increase: Any, update: 
 @kernel
 def compute_wind(state: Any, U: Any, factor: Any) -> Any:
     """Lines 11-20, with a factor of the increase (Variable AI): W and incStage."""
-    if state.eta <= U or state.stage >= state.max_stage:
-        W = state.Wc / (U / state.eta) + factor * state.w_ai  # line 13
-        stage = 0
-    else:
-        W = state.Wc + factor * state.w_ai  # line 17
-        stage = state.stage + 1
-    return min(max(W, state.w_least), state.w_init), stage
+    W = reacted(state, state.Wc, U, state.stage, factor * state.w_ai)
+    return min(max(W, state.w_least), state.w_init), next_stage(state, U, state.stage)
 
 
 @kernel
 def compute_rate(flow: Any, state: Any, U: Any, factor: Any) -> Any:
     """The public simulator's form of lines 11-20: rates in whole bits per second."""
-    if state.eta <= U or state.stage >= state.max_stage:
-        rate = state.Rc / (U / state.eta) + factor * state.rate_ai
-        stage = 0
-    else:
-        rate = state.Rc + factor * state.rate_ai
-        stage = state.stage + 1
-    return min(max(int(rate * 8.0) / 8.0, state.min_rate), flow.line_rate), stage
+    rate = reacted(state, state.Rc, U, state.stage, factor * state.rate_ai)
+    return min(max(int(rate * 8.0) / 8.0, state.min_rate), flow.line_rate), next_stage(state, U, state.stage)
 
 
 @kernel
@@ -251,7 +221,7 @@ def compute_by_ack(core: Any, uniforms: Any, flow: Any, state: Any, ack: Any, U:
 @kernel
 def deepest_queue(state: Any, ack: Any) -> Any:
     """Largest queue that an ACK reports of its path [bytes]."""
-    column = QLEN if state.multiq == OFF else QLEN_CLASS
+    column = QLEN_CLASS if state.multiq else QLEN
     deepest = 0.0
     for i in range(ack.hops):
         deepest = max(deepest, queue_read(state.format, state.multi, ack.telemetry[i, column]))

@@ -171,6 +171,16 @@ class HPCC(VaiSf):
         return self.u_rate == "rx"
 
     @property
+    def counts_link(self) -> bool:
+        """Check whether a class counts on the whole link."""
+        return self.multiq == "class"
+
+    @property
+    def counts_spare(self) -> bool:
+        """Check whether a class counts on what nobody uses."""
+        return self.multiq == "spare"
+
+    @property
     def simulates(self) -> bool:
         """Check whether it is what the authors' public simulator does."""
         return self.variant == "hpcc-sim"

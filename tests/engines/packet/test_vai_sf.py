@@ -26,7 +26,6 @@ from fluidcc.engines.packet.telemetry import EXACT
 from fluidcc.scenario.parameters import resolve
 from fluidcc.schemes.hpcc import PRESETS as HPCC
 from fluidcc.schemes.hpcc import packet as hpcc
-from fluidcc.schemes.hpcc.packet import OFF, RULES
 from fluidcc.schemes.swift import PRESETS as SWIFT
 from fluidcc.schemes.vai_sf import packet as vai_sf
 from fluidcc.theory.fairness.over_time import finish_times
@@ -170,7 +169,7 @@ def test_the_deepest_queue_of_a_path_counts() -> None:
     telemetry = np.zeros((HOPS, COLUMNS), np.int64)
     telemetry[:4, QLEN], telemetry[:4, QLEN_CLASS] = (3000, 9000, 5000, 99_000), (8000, 1000, 2000, 99_000)
     ack = SimpleNamespace(hops=3, telemetry=telemetry)
-    for multiq, deepest in ((OFF, 9000), (RULES.index("class"), 8000)):
+    for multiq, deepest in ((False, 9000), (True, 8000)):
         me = SimpleNamespace(format=EXACT, multi=1, multiq=multiq)
         assert plain(hpcc.deepest_queue)(me, ack) == deepest
 
