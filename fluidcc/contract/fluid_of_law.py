@@ -72,7 +72,7 @@ def fluid_of(law: ModuleType, step: Any) -> ModuleType:
         return {name: getattr(state, name) for name in shown}
 
     def time_scale(parameters: Any, line_rate: Any) -> Any:
-        return np.asarray(parameters.base_rtt) * (1.0 if of_rates else 0.1)
+        return np.asarray(parameters.base_rtt) / (1.0 if of_rates else 10.0)
 
     made = ModuleType(f"{law.__name__}.fluid")
     vars(made).update(
