@@ -53,6 +53,8 @@ def command(
     output.check_outputs(plot=(plot, output.PICTURE))
     scenario = scenario_of(request)
     output.save_scenario(scenario, save_scenario)
+    from fluidcc.contract.registry import scheme_of
+    from fluidcc.contract.shared import shared_functions
     from fluidcc.engines.ensemble import ensemble
     from fluidcc.engines.run import simulate
     from fluidcc.results.comparison import compare, horizon
@@ -68,14 +70,16 @@ def command(
     comparison = compare(*sides)
     if plot is not None:
         comparison.plot().write(plot)
+    schemes = {known.name: known for known in (scheme_of(flow.scheme) for flow in scenario.flows)}
+    shared = sorted({name for known in schemes.values() for name in shared_functions(known, *pair)})
     if json:
-        output.print_json(comparison.as_dict())
+        output.print_json(comparison.as_dict() | {"shared": shared})
     else:
-        _print(comparison)
+        _print(comparison, shared)
     return 0 if comparison.within else 1
 
 
-def _print(comparison: Comparison) -> None:
+def _print(comparison: Comparison, shared: list[str]) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -127,3 +131,5 @@ def _print(comparison: Comparison) -> None:
     if found["within"] is None:
         why = "nothing that has a tolerance could be compared" if found["tolerance"] else "no tolerance is set"
         console.print(f"[bold red]not judged[/]: {why} for this scenario; read the differences yourself")
+    said = f"both engines call {', '.join(shared)}: that they agree says nothing of these" if shared else ""
+    console.print(said or "the two engines share no function of the scheme", markup=False, highlight=False)
