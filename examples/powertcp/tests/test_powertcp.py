@@ -15,9 +15,10 @@ from fluidcc.workloads.fabrics import alone, named_topology
 PACKET = 1000 + 42 + 62  # bytes, an upper bound
 
 
-def scenario(flows: int) -> fc.Scenario:
+def scenario(flows: int, apart: float = 0.0) -> fc.Scenario:
     fc.register(powertcp)  # an installed package's entry point does it as well
-    return fc.incast(flows, rate="100Gbps", scheme=powertcp.PowerTCP())
+    starts = [f"{k * apart}us" for k in range(flows)]
+    return fc.incast(flows, rate="100Gbps", scheme=powertcp.PowerTCP(), start=starts)
 
 
 def standing(given: fc.Scenario) -> float:
@@ -26,10 +27,10 @@ def standing(given: fc.Scenario) -> float:
     return sum(float(bind(resolved, flow).beta) for flow in resolved.flows)
 
 
-@pytest.mark.parametrize("flows", [2, 4])
-def test_the_fluid_rests_at_n_beta(flows: int) -> None:
-    """With 8 its flows, which move in step, keep a cycle that packets do not have."""
-    given = scenario(flows)
+@pytest.mark.parametrize(("flows", "apart"), [(2, 0.0), (4, 0.0), (12, 0.7)])
+def test_the_fluid_rests_at_n_beta(flows: int, apart: float) -> None:
+    """With 6 or more that start at once its flows stay in step, and keep a cycle that packets do not have."""
+    given = scenario(flows, apart)
     summary = fc.simulate(given, "2ms", estimate_error=False).summary
     assert summary["queue_bytes"]["mean"] == pytest.approx(standing(given), rel=1e-3)
     assert summary["utilisation"] == pytest.approx(1.0, abs=1e-6)
