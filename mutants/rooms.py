@@ -39,7 +39,7 @@ ROOMS = {
     "operators": Room(("fluidcc/operators",), ("tests/operators",)),
     "packet": Room(
         ("fluidcc/engines/packet", "fluidcc/engines/common", "fluidcc/schemes/*/packet.py"),
-        ("tests/engines/packet", "tests/engines/test_dcqcn_nic.py", "tests/schemes/test_timely_packets.py"),
+        ("tests/engines/packet", "tests/engines/test_dcqcn_nic.py", "tests/schemes/test_timely_*.py"),
         numba=True,
     ),
     "schemes": Room(

@@ -136,6 +136,13 @@ def column(value: Any) -> np.ndarray:
 VARIANTS = {
     "paper": {},
     "hyper increase": {"hyper_increase": True, "byte_counter": "20KB", "timer": "5us", "fast_recovery_steps": 1},
+    "less in hyper increase": {
+        "hyper_increase": True,
+        "byte_counter": "20KB",
+        "timer": "5us",
+        "fast_recovery_steps": 1,
+        "rate_hai": "10Mbps",
+    },
     "fast alpha": {"alpha_timer": 1e-6},
     "limited cut": {"decrease_gain": 1.0, "max_decrease": 0.03},
     "small counter": {"byte_counter": "300KB", "fast_recovery_steps": 1},
