@@ -1,4 +1,4 @@
-"""What `fluidcc simulate` says beside its answer."""
+"""Words of `fluidcc simulate` next to its answer."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def test_everybody_to_everybody_has_a_limit():
 
 @pytest.mark.parametrize("hosts", [2, 3, 9])
 def test_a_permutation_is_one_cycle_of_all_hosts(hosts: int) -> None:
-    """Who follows targets from host 0 meets each host once; all begin at once."""
+    """Following targets from host 0 meets each host once; all begin at once."""
     rows = fc.permutation_flows(hosts, size="2MB", seed=4)
     targets, seen = dict(rows[:, :2].astype(int).tolist()), [0]
     while targets[seen[-1]] != 0:

@@ -15,7 +15,7 @@ OBSERVABLES: dict[str, tuple[str, str]] = {}  # nothing beside queue and rate
 
 
 class State(NamedTuple):
-    """What moves."""
+    """State of a flow."""
 
     rate: Array  # R [bytes/s]
 
@@ -47,7 +47,7 @@ def project(parameters: AIMD, state: State, line_rate: Array) -> State:
 
 
 def observables(state: State) -> dict[str, Array]:
-    """As in `OBSERVABLES`."""
+    """Nothing beside the rate."""
     return {}
 
 
