@@ -152,6 +152,14 @@ def test_packets_have_no_error_of_a_fluid_queue(monkeypatch: pytest.MonkeyPatch,
     assert len(ran.asked["errors"]) == len(ran.asked["observed"])
 
 
+def test_moments_are_told_of_packets_with_their_headers(monkeypatch: pytest.MonkeyPatch) -> None:
+    told, features = [], fitting.features_of
+    Moments(monkeypatch, solution())
+    monkeypatch.setattr(fitting, "features_of", lambda given, packet: told.append(packet) or features(given, packet))
+    fitting._by_moments(problem(Measured(TIMES, 1e4 + np.arange(COUNT), None)), 700)
+    assert set(told) == {1048.0}
+
+
 @pytest.mark.parametrize(("residual", "strange"), [(1.6, False), (1.61, True)])
 def test_a_model_that_does_not_explain_is_said_with_what_differs_most(
     monkeypatch: pytest.MonkeyPatch, residual: float, strange: bool
