@@ -10,10 +10,13 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.engines.common.topology import Port
-from fluidcc.engines.packet import layout
+from fluidcc.engines.packet import layout, recovery
 from fluidcc.engines.packet.buffers import headroom
+from fluidcc.engines.packet.build import prepare
 from fluidcc.engines.packet.flow_control import _resumes, stuck_ports
+from fluidcc.engines.packet.run import times_of
 from fluidcc.engines.packet.switch import admit, release
+from fluidcc.scenario.model import resolve
 from tests.engines.packet.plain import plain
 from tests.engines.packet.test_flow_control import further, ran, ring
 
@@ -148,3 +151,20 @@ def test_a_ring_holds_as_long_as_its_reserve_is_short() -> None:
     sim.ports["xoff"], sim.ports["alpha"], sim.nodes["shared"] = -1, 0.5, 20_500
     assert stuck(7624)
     assert not stuck(7625)
+
+
+@pytest.mark.parametrize("kind", range(7))
+def test_wires_lose_all_but_frames_of_pfc(kind: int) -> None:
+    """Real switches repeat PAUSE and RESUME; neither draws a number."""
+    core = SimpleNamespace(drawn=0)
+    spared = kind in (layout.PAUSE, layout.RESUME)
+    lost = plain(recovery.lost)(core, [0.5, 0.5], SimpleNamespace(loss=1.0), SimpleNamespace(kind=kind))
+    assert (lost, core.drawn) == (not spared, int(not spared))
+
+
+def test_the_simulator_s_threshold_is_alpha_itself_where_ports_are_as_fast_as_nics() -> None:
+    """Faster ones get two, four or eight times as much."""
+    scenario = resolve(fc.incast(2, rate="100Gbps", timing="ns3", pfc=fc.PFC(alpha=0.5), buffer="9MB"))
+    plan = prepare(scenario, times_of(scenario, "1us", None, None), 0)
+    found = {float(port.alpha) for port in plan.sim.ports if port.headroom > 0}
+    assert found == {0.5}

@@ -112,6 +112,7 @@ class Engines:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, beyond: set[int], outside: bool, refuses: bool = False) -> None:
         self.asked: list[tuple[str, int, bool]] = []
+        self.given: Any = None  # to packets
 
         def execute(prepared: Any, seed: int, report: Any, within_buffer: bool = False) -> Any:
             self.asked.append(("hybrid", seed, within_buffer))
@@ -120,6 +121,8 @@ class Engines:
             return f"hybrid {seed}", None
 
         def packets(scenario: Any, draws: Draws, look: Any) -> Any:
+            self.given = scenario
+
             def once(seed: int) -> str:
                 self.asked.append(("packet", seed, False))
                 if refuses:
@@ -133,6 +136,7 @@ class Engines:
         monkeypatch.setattr(hybrid, "execute", execute)
         monkeypatch.setattr(hybrid, "outcome_of", lambda prepared, sim: sim)
         monkeypatch.setattr(region, "outside", lambda scenario: outside)
+        monkeypatch.setattr(region, "by_packets", lambda scenario: ("few ACKs", scenario))
         monkeypatch.setattr(replications, "_packet_runner", packets)
         self.run: Any = replications.runner_of(SCENARIO, Draws("hybrid", 3, None, 1e-3, None))
 
@@ -149,13 +153,15 @@ def test_outside_of_its_region_the_hybrid_runs_only_if_packets_refuse(
 ) -> None:
     engines = Engines(monkeypatch, set(), True, refuses)
     assert engines.run(1) == ("hybrid 1" if refuses else "packet 1")
+    assert engines.given == ("few ACKs", SCENARIO)
     assert engines.asked == [("packet", 1, False), ("hybrid", 1, False)][: 1 + refuses]
 
 
 def test_packets_run_where_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    Engines(monkeypatch, set(), False)
+    engines = Engines(monkeypatch, set(), False)
     run: Any = replications.runner_of(SCENARIO, DRAWS)
     assert run(3) == "packet 3"
+    assert engines.given is SCENARIO
 
 
 # -- settings ----------------------------------------------------------------------------------------------------
