@@ -34,7 +34,8 @@ def test_the_fluid_rests_at_n_beta(flows: int, apart: float) -> None:
     summary = fc.simulate(given, "2ms", estimate_error=False).summary
     assert summary["queue_bytes"]["mean"] == pytest.approx(standing(given), rel=1e-3)
     assert summary["utilisation"] == pytest.approx(1.0, abs=1e-6)
-    assert summary["jain"] == pytest.approx(1.0, abs=1e-5)
+    # Of flows that start apart the shares still come together at 2 ms.
+    assert summary["jain"] == pytest.approx(1.0, abs=1e-5 if apart else 1e-6)
 
 
 @pytest.mark.parametrize("flows", [2, 4, 8])
