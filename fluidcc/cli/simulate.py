@@ -106,7 +106,7 @@ def _badness(trace: Trace) -> tuple[float, float]:
 
 def _in_short(trace: Trace) -> str:
     queue = trace.summary["queue_bytes"]["p99"]
-    return f"utilisation {_share(trace.summary['utilisation'])}, p99 of the queue {units.show(queue, units.SIZE)}"
+    return f"utilisation {_share(trace.summary['utilisation'])}, p99 of the queue {_size(queue)}"
 
 
 def _say_flow_control(request: Request, scenario: Scenario) -> None:
@@ -135,9 +135,6 @@ def _say_beyond(summary: dict[str, Any], buffer: Any, engine: str) -> None:
 
 
 def _print(request: Request, summary: dict[str, Any], step: float | None, rtol: float | None) -> None:
-    def size(value: float | None) -> str:
-        return "undefined" if value is None else units.show(value, units.SIZE)
-
     def rate(value: float | None) -> str:
         return "undefined" if value is None else units.show(value, units.RATE)
 
@@ -146,9 +143,9 @@ def _print(request: Request, summary: dict[str, Any], step: float | None, rtol: 
     rates = [rate(r) for r in summary["rate_bytes_per_s"]]
     times = ["unfinished" if t is None else units.show(t, units.TIME) for t in summary.get("fct_s", [])]
     rows = [
-        ("queue mean", f"{size(queue['mean'])} (std {size(queue['std'])})"),
-        ("queue p5, p50, p95, p99", ", ".join(size(queue[p]) for p in ("p5", "p50", "p95", "p99"))),
-        ("queue max", f"{size(queue['max'])} ({size(queue['max_whole_run'])} in the whole run)"),
+        ("queue mean", f"{_size(queue['mean'])} (std {_size(queue['std'])})"),
+        ("queue p5, p50, p95, p99", ", ".join(_size(queue[p]) for p in ("p5", "p50", "p95", "p99"))),
+        ("queue max", f"{_size(queue['max'])} ({_size(queue['max_whole_run'])} in the whole run)"),
         ("utilisation", _share(summary["utilisation"])),
         ("rate per flow", _listed(rates)),
         ("rate gap, Jain", f"{rate(summary['rate_gap_bytes_per_s'])}, {_share(summary['jain'])}"),
@@ -196,6 +193,10 @@ def _listed(values: list[str]) -> str:
         values = list(dict.fromkeys(values))
     more = len(values) - _MOST_SHOWN
     return ", ".join(values[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _size(value: float | None) -> str:
+    return "undefined" if value is None else units.show(value, units.SIZE)
 
 
 def _share(value: float | None) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fluidcc.cli.app import run
-from fluidcc.cli.simulate import _badness, _say_beyond
+from fluidcc.cli.simulate import _badness, _in_short, _say_beyond
 
 LEAF = Path(__file__).parents[2] / "examples" / "leaf-100g"
 FILES = ["--from", str(LEAF / "config_db.json"), "--from", str(LEAF / "nic.txt")]
@@ -70,3 +70,9 @@ def test_both_packets_run_where_the_mtu_is_not_known(
     assert ("packets of 1024 B (shown): utilisation 0.9000" in told.err) == (1024.0 in ran)
     assert ("packets of 4096 and 1024 B of payload" in told.err) == (1024.0 in ran)
     assert ("1.024KB" in saved.read_text() or "1024" in saved.read_text()) == (1024.0 in ran)
+
+
+def test_a_run_without_a_queue_is_told_in_short_too() -> None:
+    """A summary has None for both where a window holds nothing."""
+    nothing: Any = None
+    assert _in_short(made(nothing, nothing)) == "utilisation undefined, p99 of the queue undefined"
