@@ -1,6 +1,6 @@
 """Flow level against packets on random fabrics and jobs: collective times, completion times by size, speed.
 
-``python -m benchmarks.flow_level`` measures (7 minutes); ``--cases A:B``, ``--schemes A,B`` and ``--models A,B`` take
+``python -m benchmarks.flow_level`` measures (9 minutes); ``--cases A:B``, ``--schemes A,B`` and ``--models A,B`` take
 less of it, and ``--speed 320,1024,all-reduce`` large fabrics in its place. Every case is drawn from its number alone.
 """
 
@@ -19,7 +19,7 @@ from fluidcc.engines.flow_level.transfers import Transfers
 from fluidcc.workloads.fabrics import Topology, named_topology
 from fluidcc.workloads.fabrics.run import run
 
-SCHEMES = ("hpcc", "dcqcn", "swift", "dctcp", "none")
+SCHEMES = ("hpcc", "dcqcn", "swift", "dctcp", "timely", "acc", "none")
 JOBS = ("ring", "all-to-all", "permutation", "poisson")
 BINS = (0.0, 10e3, 100e3, 1e6, np.inf)
 _TOTAL = 1e9  # payload of a case [bytes], at most

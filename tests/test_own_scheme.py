@@ -300,7 +300,7 @@ def test_slips_in_a_law_are_refused_with_what_to_write(package: Any, change: tup
 def test_a_law_of_rates_is_not_given_delays(package: Any) -> None:
     change = ("\nclass State", 'NEEDS = frozenset({"delay"})\nclass State')
     fc.register(package("late", change=change, by_hand=False))
-    with pytest.raises(fc.InputError, match=r"late/law.py: NEEDS has 'delay', which only a law with a window is"):
+    with pytest.raises(fc.InputError, match=r"late/law.py: NEEDS has 'delay', which a law's slope is not given"):
         assert registry.scheme("late").law
 
 

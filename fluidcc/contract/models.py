@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import importlib.util
 import inspect
 import typing
 from collections.abc import Callable, Mapping
@@ -202,8 +203,9 @@ class Scheme:
         found, has = self._made(Law, module, "law"), ", ".join(getattr(module.State, "_fields", ()))
         if not inspect.ismodule(getattr(module, "xp", None)):
             raise self._refused("law", "has no xp; write import numpy as xp, and xp.where in place of if")
-        if found.window is None and "delay" in found.NEEDS:
-            raise self._refused("law", "NEEDS has 'delay', which only a law with a window is given; write window")
+        by_slope = found.window is None and importlib.util.find_spec(f"{self.package}.fluid") is None
+        if by_slope and "delay" in found.NEEDS:
+            raise self._refused("law", "NEEDS has 'delay', which a law's slope is not given; write window, or fluid.py")
         for name, known in (("OBSERVABLES", found.State), ("SWITCHES", self.Parameters)):
             alien = [each for each in getattr(found, name) if not hasattr(known, each)]
             if alien:

@@ -84,7 +84,7 @@ def by_packets(p: Any, s: law.State, now: Progress, marks: float) -> law.State:
     me, first = record(packet), s.qa_left < 0
     RULE.init_state(p, flow, me)
     me.adjust_bytes = 0.0
-    me.W, me.base_rtt, me.average, me.clear, me.fast_mode = s.window, s.base_rtt, s.average_delay, s.clear, s.fast
+    me.W, me.least_rtt, me.average, me.clear, me.fast_mode = s.window, s.base_rtt, s.average_delay, s.clear, s.fast
     me.sampled = 0 if first else before(0.0)
     me.adjusted, me.decreased, me.achieved, me.to_ignore = (
         before(s.since_adjust),
@@ -95,13 +95,13 @@ def by_packets(p: Any, s: law.State, now: Progress, marks: float) -> law.State:
     end = me.qa_end = 0 if first else NOW + round((s.qa_left - now.dt) / PS)
     ack = SimpleNamespace(covers=covers, marks=marks * covers, sent=NOW - round(now.rtt / PS))
     RULE.on_ack(core, flow, me, ack)
-    left = me.base_rtt + me.target
+    left = me.least_rtt + me.target_delay
     if me.qa_end == end:
         left = -1.0 if first else max((me.qa_end - NOW) * PS, 0.0)
     else:
         assert me.qa_end == NOW + int(left * 1e12)
     return s._replace(
-        window=me.W, base_rtt=me.base_rtt, queueing_delay=me.delay, average_delay=me.average,
+        window=me.W, base_rtt=me.least_rtt, queueing_delay=me.delay, average_delay=me.average,
         clear=me.clear, fast=me.fast_mode, achieved=me.achieved, qa_left=left,
         since_adjust=(NOW - me.adjusted) * PS, since_cut=(NOW - me.decreased) * PS,
         to_ignore=max(me.to_ignore - me.ignored, 0.0),

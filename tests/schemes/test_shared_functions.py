@@ -19,12 +19,13 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
     [
         ("dcqcn", "fluid", set()),  # equations, and events
         ("dcqcn", "hybrid", {"dcqcn.reaction_point.cut_rate", "dcqcn.reaction_point.recovered"}),
-        ("timely", "fluid", set()),
-        ("dctcp", "fluid", set()),
+        ("timely", "fluid", set()),  # its equations are those of ECN or Delay
+        ("dctcp", "fluid", {"dctcp.law.averaged", "dctcp.law.cut", "dctcp.law.increase"}),
+        ("acc", "fluid", {"acc.law.raised", "acc.law.matched", "acc.law.beyond"}),
         ("swift", "fluid", {"swift.law.bounded", "swift.law.decrease", "swift.law.target_delay"}),
         ("hpcc", "fluid", {"hpcc.law.reacted", "hpcc.law.adds", "hpcc.law.link_utilisation"}),
         ("hpcc-multiq", "fluid", {"hpcc.law.class_utilisation"}),  # its rules are HPCC's
-        ("nscc", "fluid", {"nscc.parameters.gains"}),
+        ("nscc", "fluid", {"nscc.parameters.gains", "nscc.law.growth", "nscc.law.reduced"}),
     ],
 )
 def test_what_a_scheme_s_sides_call_is_found(scheme: str, other: str, shared: set[str]) -> None:

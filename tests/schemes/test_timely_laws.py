@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.contract.signals import Signals, Waits
-from fluidcc.schemes.timely import fluid, packet
-from tests.schemes.plain_laws import Draws, bound, check, check_compiled, plain, record, rows
+from fluidcc.contract.signals import Progress, Signals, Waits
+from fluidcc.schemes.timely import fluid, law, packet
+from tests.schemes.plain_laws import Draws, bound, check, check_compiled, plain, progress, record, replaced, rows
 
 LAW, RULE = plain(fluid), plain(packet)
 UNIT = 2.0**-24  # s
@@ -82,6 +82,74 @@ def test_a_completion_is_that_of_packets(thresholds: str, patched: bool) -> None
     streak = LAW.project(p, after._replace(gradient=state.gradient), line).streak
     found = fluid.State(LAW.project(p, after, line).rate, after.gradient, streak)
     check(found, [by_packets(*row) for row in rows(p, state, signals.waits.now, signals.waits.before)], rel=1e-9)
+
+
+def steps(p: Any, state: fluid.State, signals: Signals, *counts: int) -> tuple[Any, law.State, Progress]:
+    """The same states and waits for the flow level; steps complete as many segments as drawn from ``counts``."""
+    assert signals.waits is not None
+    path = p.empty_rtt if p.thresholds == "queueing" else p.own_rtt
+    p = replaced(p, empty_rtt=path * (p.thresholds == "queueing"))
+    draw = Draws(5)
+    before, count = path + signals.waits.before, draw(*counts)
+    completes = p.segment * np.floor(draw(1, (2, 50)))
+    acked = completes + p.segment * (count - 1 + draw(0.0, 0.5))
+    now = progress(acked=acked, sent=acked, newly=1000.0, rtt=path + signals.waits.now, line_rate=LINE)
+    return p, law.State(state.rate, before, state.gradient * p.min_rtt, state.streak, completes), now
+
+
+def completed(p: Any, s: law.State, now: Progress) -> law.State:
+    """A completion of the packet rule, in units in which its times are whole."""
+    me = record(
+        packet, ewma=p.ewma, beta=p.beta, rate_ai=p.rate_ai, hai_gain=p.hai_gain, hai_steps=p.hai_steps,
+        t_low=p.t_low / UNIT, t_high=p.t_high / UNIT, min_rtt=p.min_rtt / UNIT, min_rate=p.min_rate, patched=p.patched,
+        empty=p.empty_rtt / UNIT, streak=s.streak, rtt=s.rtt / UNIT, rtt_difference=s.rtt_difference / UNIT,
+    )  # fmt: skip
+    flow = SimpleNamespace(rate=s.rate, line_rate=LINE, last_size=0)
+    RULE.completed(None, flow, me, now.rtt / UNIT)
+    return law.State(flow.rate, me.rtt * UNIT, me.rtt_difference * UNIT, me.streak, s.completes + p.segment)
+
+
+@pytest.mark.parametrize("patched", [False, True])
+@pytest.mark.parametrize("thresholds", ["rtt", "queueing"])
+def test_a_step_with_a_completion_is_that_of_packets(thresholds: str, patched: bool) -> None:
+    p, state, signals = drawn(3, thresholds=thresholds, patched=patched)
+    p, s, now = steps(p, state, signals, 1)
+    s = s._replace(rtt=s.rtt * Draws(6)(0, 1, 1, 1))  # the first completion records its RTT only
+    check(law.on_step(p, s, now, 0.0), [completed(*row) for row in rows(p, s, now)], rel=1e-9)
+
+
+def test_a_step_without_completion_changes_nothing() -> None:
+    p, state, signals = drawn(4)
+    p, s, now = steps(p, state, signals, 0)
+    for before, after in zip(s, law.on_step(p, s, now, 0.0), strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
+def test_completions_of_one_step_share_the_change_of_the_rtt() -> None:
+    """As often as segments end, the average takes an equal part of the change, and the rate the same reaction."""
+    p, state, signals = drawn(5, patched=True)
+    p, s, now = steps(p, state, signals, 2, 3, 7)
+
+    def by_hand(p: Any, s: law.State, now: Progress) -> law.State:
+        count, difference, streak, ends = 0, s.rtt_difference, s.streak, s.completes
+        while now.acked >= ends:
+            count, ends = count + 1, ends + p.segment
+        for _ in range(count):
+            difference = (1 - p.ewma) * difference + p.ewma * (now.rtt - s.rtt) / count
+        g = difference / p.min_rtt
+        streak = streak + count if g <= 0 else 0.0
+        rate, weight = s.rate, min(max(2 * g + 0.5, 0.0), 1.0)
+        for _ in range(count):
+            if p.t_low <= now.rtt <= p.t_high:
+                change = (1 - weight) * p.rate_ai - weight * p.beta * s.rate * (now.rtt / p.t_low - 1)
+                rate += change
+            elif now.rtt < p.t_low:
+                rate += p.rate_ai
+            else:
+                rate *= max(1 - p.beta * (1 - p.t_high / now.rtt), 0.0)
+        return law.State(min(max(rate, p.min_rate), LINE), now.rtt, difference, streak, ends)
+
+    check(law.on_step(p, s, now, 0.0), [by_hand(*row) for row in rows(p, s, now)], rel=1e-9)
 
 
 def test_limits_and_intervals() -> None:

@@ -33,6 +33,14 @@ def test_the_closed_form_and_the_fluid_have_one_equilibrium(scenario: fc.Scenari
     assert fc.stability(scenario).stable
 
 
+def test_symbols_have_the_same_closed_form(scenario: fc.Scenario, queue: float) -> None:
+    found = fc.symbolic(aimd_ecn.AIMD(), flows=FLOWS, rate="10Gbps")
+    n = {each.name: each for each in (*found.values, *found.unknowns)}
+    assert found.solution is not None
+    assert found.number(found.solution[n["q"]]) == pytest.approx(queue, rel=1e-9)
+    assert found.solution[n["R"]] == n["C"] / n["N"]
+
+
 def test_the_fluid_goes_there(scenario: fc.Scenario, queue: float) -> None:
     summary = fc.simulate(scenario, "40ms").summary
     assert summary["queue_bytes"]["mean"] == pytest.approx(queue, rel=1e-3)

@@ -31,7 +31,7 @@ _FOUND = 4  # steps by which ends may be found late
 
 def run(
     scenario: Scenario, transfers: Transfers, topology: Topology, ports: Ports, paths: Paths, alone: Alone,
-    waits: Waits, dt: float, until: float, seed: int, report: Callable[[float], None] | None, compiled: bool,
+    waits: Waits, dt: float, until: float, seed: int, report: Callable[[float], None] | None,
 ) -> tuple[np.ndarray, np.ndarray, Load, dict[str, Any]]:  # fmt: skip
     """Run the transfers; return starts, ends, loads, and what it took.
 
@@ -45,6 +45,11 @@ def run(
         raise InputError(f"scheme: flows of the flow-level engine run one; these run {' and '.join(names)}, or several")
     if names[0] in REFUSED:
         raise REFUSED[names[0]]
+    if names[0] not in SIDES:
+        raise InputError(
+            f"scheme {names[0]}: the flow-level engine runs laws, and it has none; write model='ideal', or "
+            "engine='packet'"
+        )
     if float(scenario.ack_interval) > 1 and registry.scheme(names[0]).hybrid is None:  # those hear of CNPs alone
         raise InputError(
             f"ack_interval: each packet's ACK tells {names[0]} of the flow-level engine; write 1, model='ideal', or "
@@ -80,12 +85,7 @@ def run(
     ends = np.full((count, 3), np.nan)
     load = load_of(len(ports.rate), dt * 8)
     given = (alone.wire, tail, transfers.start, tuple(waits), begins, ends, heap, tuple(load))
-    if compiled and names[0] in SIDES:
-        law: Any = senders.Compiled(scenario, paths.first, m.net, slots, seed)
-    else:
-        from fluidcc.engines.flow_level import fluid_side
-
-        law = fluid_side.Fluid(scenario, paths.first, slots, longest - 1)
+    law = senders.Compiled(scenario, paths.first, m.net, slots, seed)
     clock, compile_s = time.perf_counter(), law.prepare(m, dt, given)
     if report is not None:
         report(0.0)  # it is compiled
@@ -156,8 +156,8 @@ def net_of(scenario: Scenario, topology: Topology, ports: Ports, paths: Paths) -
     flows = scenario.flows
     crossed = np.unique(np.concatenate([paths.there.ravel(), paths.back.ravel()]))
     return memory.Net(
-        paths.there, paths.back, paths.hops, paths.ack_share, paths.rtt, paths.packet, paths.kind,
-        np.array([float(flow.line_rate) for flow in flows]), np.array([float(flow.initial_rate) for flow in flows]),
+        paths.there, paths.back, paths.hops, paths.ack_share, paths.rtt, paths.kind,
+        np.array([float(flow.initial_rate) for flow in flows]),
         ports.rate, np.array(marking, float), joining, source, target,
         np.full(len(source), -1.0 if pfc is None or pfc.xoff is None else float(pfc.xoff)), shared,
         np.array([0.0 if pfc is None else float(pfc.alpha)]), np.array([0.0 if pfc is None else float(pfc.xon_gap)]),

@@ -93,7 +93,6 @@ def send(m: Any, dt: Any, time: Any, begins: Any) -> None:
             if m.level[p] < 1e200 and ports.count[p] > 0:
                 m.level[p] += (_room(net, ports, p, dt) - ports.want[p]) / ports.count[p]
                 ports.count[p] = 0  # once
-    records = slots.sent_at.shape[1]
     for i in range(now[USED]):
         s = m.used[i]
         f = slots.flow[s]
@@ -110,7 +109,6 @@ def send(m: Any, dt: Any, time: Any, begins: Any) -> None:
             slots.left[s] -= x
             slots.sent[s] += x
         slots.want[s] = x
-        slots.sent_at[s, now[STEP] % records] = x / dt
 
 
 @kernel

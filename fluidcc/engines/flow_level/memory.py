@@ -58,9 +58,7 @@ class Net(NamedTuple):
     hops: Any  # (flows,)
     ack_share: Any  # (flows,)
     rtt: Any  # (flows,) [s]
-    packet: Any  # (flows,) [bytes]
     kind: Any  # (flows,) of the paths that are alike
-    line_rate: Any  # (flows,) [bytes/s]
     initial_rate: Any  # (flows,) [bytes/s]
     rate: Any  # (ports,) [bytes/s]
     marking: Any  # (ports, 3) kmin, kmax, pmax
@@ -120,8 +118,7 @@ class Slots(NamedTuple):
     waited: Any  # until now [s]
     end: Any  # when it was sent [s]
     late: Any  # how long after its start it was opened [s]
-    sent_at: Any  # (slots, records) rate of sending
-    delivered_at: Any  # (slots, records)
+    delivered_at: Any  # (slots, records) bytes
 
 
 class Steps(NamedTuple):
@@ -162,7 +159,7 @@ def slots_of(count: int, hops: int, records: int) -> Slots:
         np.zeros(count, np.int8), whole(), whole(), numbers(), numbers(), numbers(), numbers(), numbers(), numbers(),
         numbers(), numbers(), whole(), np.zeros(count, np.int8), np.zeros((count, hops)), np.zeros((count, hops)),
         whole(), whole(), numbers(), numbers(), numbers(), numbers(), numbers(),
-        np.zeros((count, records)), np.zeros((count, records)),
+        np.zeros((count, records)),
     )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from fluidcc.units import TIME, quantity, show, whole
 
 _APART = 1 / 8  # of the shortest round trip, within which the ideal's events share the work
 _STEPS = 8  # of the dynamics, in the longest round trip
-MODELS = ("ideal", "dynamics", "fluid")
+MODELS = ("ideal", "dynamics")
 _AT_ONCE = 1 << 10  # events between reports
 
 
@@ -95,9 +95,9 @@ def flow_times(
         Of finite flows, which may wait for others, or of the connections that ``transfers`` take.
     transfers : Transfers, optional
         What is sent; each flow of the scenario once by default.
-    model : {"ideal", "dynamics", "fluid"}
-        Max-min fair rates at each moment, those of an ideal scheme; the flows' own scheme, step by step, over ports
-        with queues and flow control; or the same by the scheme's fluid side, which takes a hundred times as long.
+    model : {"ideal", "dynamics"}
+        Max-min fair rates at each moment, those of an ideal scheme; or the flows' own scheme, step by step, over ports
+        with queues and flow control.
     until : quantity, optional
         Time at which the run ends [s]; by default, when all transfers have ended.
     apart : quantity, optional
@@ -166,9 +166,7 @@ def flow_times(
                 f"dt: {show(dt, TIME)} is no step; write at most half of the shortest round trip, "
                 f"{show(float(paths.trip.min()) / 2, TIME)}"
             )
-        found = dynamics.run(
-            scenario, transfers, topology, ports, paths, alone, waits, dt, horizon, seed, report, model == "dynamics"
-        )
+        found = dynamics.run(scenario, transfers, topology, ports, paths, alone, waits, dt, horizon, seed, report)
     else:
         found = _ideal(scenario, transfers, ports, paths, alone, waits, horizon, apart, report)
     return _made(transfers, ports, alone, *found, horizon, setup)

@@ -119,6 +119,11 @@ def senders_of(scenario: Scenario, paths_first: np.ndarray, net: memory.Net, slo
                 f"flow 0 {name}: {scheme.name} of the flow-level engine has only {name}={modelled}; write that, "
                 "model='ideal', or engine='packet'"
             )
+    if "undetermined" in getattr(side, "NEEDS", ()) and scenario.pfc is not None and scenario.pfc.xoff is not None:
+        raise InputError(
+            f"scheme {scheme.name}: the flow-level engine does not follow marks of ports that flow control holds back "
+            "(UE), which it needs; write pfc=None, model='ideal', or engine='packet'"
+        )
     bind, by_cnp = binder(scenario), not isinstance(side, CompiledLaw)
     kinds = len(paths_first)
     first, state = records(FLOW, kinds), records(side.STATE, kinds)

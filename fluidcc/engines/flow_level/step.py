@@ -92,7 +92,6 @@ def _open(m: Any, used: Any, t: Any, bytes_: Any, n: Any) -> None:
     slots.since[s], slots.fresh[s] = n, 1
     slots.queue[s, :] = 0.0
     slots.flux[s, :] = 0.0
-    slots.sent_at[s, :] = net.initial_rate[f]
     slots.delivered_at[s, :] = 0.0
 
 

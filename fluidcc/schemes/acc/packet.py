@@ -26,6 +26,9 @@ from typing import Any
 
 import numpy as np
 
+import fluidcc.schemes.acc.law as law
+from fluidcc.contract.law import in_world
+from fluidcc.engines.common import scalars
 from fluidcc.engines.common.jit import inlined, kernel
 from fluidcc.engines.packet.calendar import schedule
 from fluidcc.engines.packet.layout import PS, TIMER
@@ -35,6 +38,9 @@ from fluidcc.schemes.acc.parameters import ACC, check_period
 _TIMERS = 4
 _NEVER, _AT_ONCE, _PRINTED, _INFLIGHT = range(4)
 _I, _F = np.int64, np.float64
+beyond, halved, matched, raised = (
+    in_world(rule, scalars, kernel) for rule in (law.beyond, law.halved, law.matched, law.raised)
+)
 
 STATE = np.dtype(
     [
@@ -181,7 +187,7 @@ def decide(core: Any, flow: Any, state: Any) -> None:
         state.n_u = 0
         state.n_v += 1
         if state.n_v > state.p_thresh:  # lines 23 and 24
-            flow.rate = max(flow.rate / 2, state.min_rate)
+            flow.rate = halved(flow.rate, state.min_rate)
             repace(core, flow)
     else:
         uncongested(core, flow, state)
@@ -190,8 +196,7 @@ def decide(core: Any, flow: Any, state: Any) -> None:
 @kernel
 def uncongested(core: Any, flow: Any, state: Any) -> None:
     """Lines 13 to 21."""
-    increment = state.ri_low if state.n_u < state.low_periods else state.ri_high
-    flow.rate = min(flow.rate + (flow.line_rate - flow.rate) / flow.line_rate * increment, flow.line_rate)
+    flow.rate = raised(state, flow.rate, flow.line_rate, state.n_u)
     state.n_u += 1
     state.n_v = 0
     repace(core, flow)
@@ -202,14 +207,14 @@ def throttle(core: Any, flow: Any, state: Any) -> None:
     """Lines 3 to 9, and SourceHalt: match the ACKs' rate, after what is beyond it has drained."""
     R = arrival_rate(state)
     state.ack_rate = R
-    beyond = max((flow.sent_wire - state.nxt_1) * (1.0 - R / flow.rate), 0.0)  # line 7
+    queued = beyond(flow.sent_wire - state.nxt_1, R, flow.rate)
     excess = (state.nxt_1 - state.nxt_0) - (state.una - state.una_0)  # dS - dA
-    flow.rate = max(min(R, flow.line_rate), state.min_rate)
+    flow.rate = matched(R, state.min_rate, flow.line_rate)
     state.n_u = state.n_v = 0
     repace(core, flow)
     if not state.halts or excess <= 0:
         return
-    halt, extension = int(excess / R * PS), int(beyond / R * PS)
+    halt, extension = int(excess / R * PS), int(queued / R * PS)
     state.halted = 1
     state.nxt_start = flow.sent_wire
     state.halt_time = halt + (extension if state.extension != _NEVER else 0)
@@ -231,7 +236,7 @@ def extend(core: Any, flow: Any, state: Any) -> None:
         halt = int(backlog / R * PS)
         if core.now + halt > flow.next:
             state.ack_rate = R
-            flow.rate = max(min(R, flow.line_rate), state.min_rate)
+            flow.rate = matched(R, state.min_rate, flow.line_rate)
             state.halt_time += core.now + halt - max(state.until, core.now)
             state.until = flow.next = core.now + halt
             state.nxt_start = flow.sent_wire

@@ -128,6 +128,26 @@ class ACC:
     default_rate: ClassVar[str] = "100Gbps"
     feedback_pause = 0.0  # time that feedback waits at the receiver [s]
 
+    @property
+    def holds(self) -> bool:
+        """Check whether some CE holds the rate, but not enough to throttle it."""
+        return self.some_marks == "hold"
+
+    @property
+    def extends_at_once(self) -> bool:
+        """Check whether a halt comes with its extension."""
+        return self.extension in ("at-once", "inflight")
+
+    @property
+    def extends_later(self) -> bool:
+        """Check whether a halt is extended in a later period."""
+        return self.extension == "printed"
+
+    @property
+    def extends_again(self) -> bool:
+        """Check whether a halt is extended in each period."""
+        return self.extension == "inflight"
+
     def bind(self, path: PathInformation) -> Self:
         """T, RI_Low and RI_High (ACC 6.1).
 

@@ -2,7 +2,7 @@
 
 A packet is marked with a probability, so that a flow's first mark in a window has no time of its own: the flow cuts as
 soon as the marks that it would expect since the last cut was acknowledged reach one packet. A step marking queue marks
-all, and then that is the first packet.
+all, and then that is the first packet. Packets take the formulas.
 """
 
 from __future__ import annotations
@@ -52,6 +52,21 @@ def largest_window(parameters: Any) -> Any:
     return parameters.initial_window
 
 
+def averaged(parameters: Any, alpha: Any, marked: Any, answered: Any) -> Any:
+    """Return alpha after a window of data, of which some was marked (1)."""
+    return (1.0 - parameters.g) * alpha + parameters.g * marked / answered
+
+
+def cut(size: Any, alpha: Any) -> Any:
+    """Return a window, or the simulator's rate, after a mark (2)."""
+    return size * (1.0 - alpha / 2.0)
+
+
+def increase(parameters: Any, window: Any, packet: Any, answered: Any) -> Any:
+    """Return the bytes that W grows by for some bytes acknowledged without marks: ``increase`` packets in a window."""
+    return parameters.increase * packet * answered / window
+
+
 def on_step(parameters: Any, state: Any, progress: Progress, observed: Any) -> State:
     """(1) once per window of data; (2) at a mark; else the increase of TCP."""
     p, s, packet, newly = parameters, state, progress.packet, progress.newly
@@ -59,14 +74,14 @@ def on_step(parameters: Any, state: Any, progress: Progress, observed: Any) -> S
     answered, marked = s.answered + newly, s.marked + observed * newly
     over = progress.acked > s.window_end
     counted = over & (s.window_end > 0.0)
-    alpha = xp.where(counted, (1.0 - p.g) * s.alpha + p.g * (marked / xp.maximum(answered, 1e-9)), s.alpha)  # (1)
+    alpha = xp.where(counted, averaged(p, s.alpha, marked, xp.maximum(answered, 1e-9)), s.alpha)
     free = progress.acked > s.cut_end
     expected = xp.where(free, s.expected + observed * newly / progress.wire_packet, 0.0)
     cuts = free & (expected >= 1.0)
-    grown = s.window + xp.where(
-        free & held(s, progress), p.increase * packet * (1.0 - observed) * newly * per_packet / s.window, 0.0
-    )
-    window = xp.where(cuts, xp.maximum(s.window * (1.0 - alpha / 2.0), packet), grown)  # (2)
+    grows = free & held(s, progress)
+    unmarked = (1.0 - observed) * newly * per_packet
+    grown = s.window + xp.where(grows, increase(p, s.window, packet, unmarked), 0.0)
+    window = xp.where(cuts, xp.maximum(cut(s.window, alpha), packet), grown)
     return State(
         rate=xp.minimum(window / p.base_rtt, progress.line_rate),
         window=window,

@@ -12,12 +12,16 @@ from typing import Any
 
 import numpy as np
 
+import fluidcc.schemes.dctcp.law as law
+from fluidcc.contract.law import in_world
+from fluidcc.engines.common import scalars
 from fluidcc.engines.common.jit import inlined, kernel
 from fluidcc.engines.packet.pacing import inflight, repace
 from fluidcc.schemes.dctcp.parameters import DCTCP
 
 ONLY = {"form": "protocol"}
 _I, _F = np.int64, np.float64
+averaged, cut, increase = (in_world(rule, scalars, kernel) for rule in (law.averaged, law.cut, law.increase))
 
 STATE = np.dtype(
     [
@@ -74,19 +78,19 @@ def on_ack(core: Any, flow: Any, state: Any, ack: Any) -> None:
     state.marked += ack.marks
     if ack.end > state.window_end:
         if state.window_end > 0:
-            state.alpha = (1.0 - state.g) * state.alpha + state.g * state.marked / state.answered  # (1)
+            state.alpha = averaged(state, state.alpha, state.marked, state.answered)  # (1)
             state.answered = state.marked = 0
         state.window_end = flow.sent
     if ack.end <= state.cut_end:
         return
     if ack.marks > 0:
-        state.W = max(state.W * (1.0 - state.alpha / 2.0), state.packet)  # (2)
+        state.W = max(cut(state.W, state.alpha), state.packet)  # (2)
         state.cut_end = flow.sent
     else:
         answered = ack.covers * state.packet
         if flow.rate >= flow.line_rate and inflight(core, flow) + answered < state.W:
             return
-        state.W += state.increase * state.packet * answered / state.W
+        state.W += increase(state, state.W, state.packet, answered)
     flow.window = state.W
     flow.rate = min(state.W / state.base_rtt, flow.line_rate)
     repace(core, flow)
@@ -101,14 +105,14 @@ def simulator_acknowledged(flow: Any, state: Any, ack: Any) -> None:
         if state.window_end == 0:
             state.batch = flow.sent // flow.payload + 1
         else:
-            state.alpha = (1.0 - state.g) * state.alpha + state.g * min(1.0, state.marked / state.batch)
+            state.alpha = averaged(state, state.alpha, min(1.0, state.marked / state.batch), 1.0)
             state.marked = 0
             state.batch = (flow.sent - ack.end) // flow.payload + 1
         state.window_end = flow.sent
     if ack.end <= state.cut_end:
         return
     if ack.marks > 0:
-        rate = int(flow.rate * (1.0 - state.alpha / 2.0) * 8.0) / 8.0  # whole bits per second
+        rate = int(cut(flow.rate, state.alpha) * 8.0) / 8.0  # whole bits per second
         flow.rate = max(rate, state.min_rate)
         state.cut_end = flow.sent
     elif over:

@@ -79,6 +79,11 @@ def on_hop(parameters: Any, queue: Any, output: Any, arriving: Any, capacity: An
     return link_utilisation(parameters, queue, arriving if parameters.by_arrivals else output, capacity)
 
 
+def on_class_hop(parameters: Any, queue: Any, output: Any, arriving: Any, capacity: Any) -> Any:
+    """Return U of a class that has a link to itself."""
+    return class_utilisation(parameters, queue, output, output, capacity, parameters.share)
+
+
 def averaged(parameters: Any, utilisation: Any, observed: Any, seconds: Any) -> Any:
     """Return U after what was observed in some time, of a base RTT at most (lines 8, 9)."""
     weight = xp.minimum(seconds, parameters.base_rtt) / parameters.base_rtt

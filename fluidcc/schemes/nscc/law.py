@@ -2,7 +2,7 @@
 
 The delay is that of the bytes whose ACKs arrive when a step ends. A mark is a probability: the unmarked share of the
 step's ACKs raises the window, at once (the specification adds increases up over some packets), and the window is cut
-as soon as the marks that are expected since it may be cut again reach one packet.
+as soon as the marks that are expected since it may be cut again reach one packet. Packets take the formulas.
 """
 
 from __future__ import annotations
@@ -63,6 +63,29 @@ def largest_window(parameters: Any) -> Any:
     return xp.maximum(xp.maximum(p.initial_window, p.max_window), p.mtu)
 
 
+def most(parameters: Any, base_rtt: Any) -> Any:
+    """Return MaxWnd, in proportion to the base RTT as it is measured [bytes]."""
+    return parameters.max_window * base_rtt / parameters.base_rtt
+
+
+def averaged(parameters: Any, average: Any, delay: Any, seconds: Any) -> Any:
+    """Return the average delay after a sample, some time after the last one (update_delay) [s]."""
+    return average + xp.minimum(seconds / parameters.averaging, 1.0) * (delay - average)
+
+
+def growth(parameters: Any, gains: Any, delay: Any, newly: Any) -> Any:
+    """Return what unmarked bytes add, times W: proportional_increase below the target, else fair_increase [bytes^2]."""
+    p, low = parameters, delay < parameters.target_delay
+    return xp.where(low, gains.alpha * newly * (p.target_delay - delay), gains.fair * newly)
+
+
+def reduced(parameters: Any, window: Any, average: Any) -> Any:
+    """Return W after multiplicative_decrease, by the average delay's excess over the target [bytes]."""
+    p = parameters
+    kept = 1.0 - p.gamma * (average - p.target_delay) / xp.maximum(average, 1e-12)
+    return xp.maximum(window * xp.maximum(kept, p.max_md_jump), p.mtu)
+
+
 def on_step(parameters: Any, state: Any, progress: Progress, observed: Any) -> State:
     """Adjust the window by marks and delay, in four cases, after a check for Quick Adapt."""
     p, s, g, dt = parameters, state, gains(parameters), progress.dt
@@ -71,15 +94,15 @@ def on_step(parameters: Any, state: Any, progress: Progress, observed: Any) -> S
     first = s.qa_left < 0
     base_rtt = xp.where(began, xp.minimum(s.base_rtt, progress.rtt), s.base_rtt)
     delay = xp.where(began, progress.rtt - base_rtt, 0.0)
-    gain = xp.where(first, 1.0, xp.minimum(dt / p.averaging, 1.0))
-    average = xp.where(answers, s.average_delay + gain * (delay - s.average_delay), s.average_delay)
-    most = xp.maximum(p.max_window * base_rtt / p.base_rtt, p.mtu)
+    average = averaged(p, s.average_delay, delay, xp.where(first, p.averaging, dt))
+    average = xp.where(answers, average, s.average_delay)
+    largest = xp.maximum(most(p, base_rtt), p.mtu)
     # quick_adapt
     inflight = (progress.sent - progress.acked) * progress.packet / progress.wire_packet
     achieved, to_ignore = s.achieved + newly, xp.maximum(s.to_ignore - newly, 0.0)
     ignores = (to_ignore > 0) & (observed > 0)
     over = answers & xp.logical_not(ignores & (observed >= 1)) & (s.qa_left <= dt)
-    starved = (delay > p.qa_threshold) & (achieved < most * 2.0**-p.qa_gate)
+    starved = (delay > p.qa_threshold) & (achieved < largest * 2.0**-p.qa_gate)
     adapts = over & starved & xp.logical_not(first) & p.quick_adapt
     adapted = xp.maximum(achieved, p.mtu)
     acts = answers & xp.logical_not(ignores | adapts)
@@ -89,17 +112,15 @@ def on_step(parameters: Any, state: Any, progress: Progress, observed: Any) -> S
     empty = low & (delay < p.clear_delay)
     clear = xp.where(acts, xp.where(empty, s.clear + unmarked, xp.where(low, 0.0, s.clear)), s.clear)
     fast = xp.where(acts, xp.where(empty & ((s.fast > 0) | (clear > s.window)), 1.0, 0.0), s.fast)
-    gentle = xp.where(low, g.alpha * (p.target_delay - delay), g.fair) * unmarked / s.window
-    grown = s.window + xp.where(fast > 0, g.fast * unmarked, gentle)
+    grown = s.window + xp.where(fast > 0, g.fast * unmarked, growth(p, g, delay, unmarked) / s.window)
     free = acts & high & (s.since_cut + dt > base_rtt)
     expected = xp.where(free, s.expected + observed * newly / progress.packet, 0.0)
     cuts = free & (expected >= 1.0) & (average > p.target_delay)
     warned = acts & high & (observed > 0)
     clear, fast = xp.where(warned, 0.0, clear), xp.where(warned, 0.0, fast)
-    factor = xp.maximum(1.0 - p.gamma * (average - p.target_delay) / xp.maximum(average, 1e-12), p.max_md_jump)
-    cut = xp.where(cuts, xp.maximum(grown * factor, p.mtu), grown)
+    cut = xp.where(cuts, reduced(p, grown, average), grown)
     ends = acts & (s.since_adjust + dt >= p.adjust_period)
-    moved = xp.minimum(cut + xp.where(ends, g.eta, 0.0), most)
+    moved = xp.minimum(cut + xp.where(ends, g.eta, 0.0), largest)
     return State(
         rate=s.rate,
         window=xp.where(adapts, adapted, xp.where(acts, moved, s.window)),

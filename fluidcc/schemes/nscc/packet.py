@@ -13,36 +13,38 @@ from typing import Any
 
 import numpy as np
 
+import fluidcc.schemes.nscc.law as law
+from fluidcc.contract.law import in_world
+from fluidcc.engines.common import scalars
 from fluidcc.engines.common.jit import kernel
 from fluidcc.engines.packet.layout import LOST_TRIMMED
 from fluidcc.engines.packet.pacing import inflight
 from fluidcc.schemes.nscc.parameters import NSCC, gains
 
 _I, _F = np.int64, np.float64
+averaged, growth, most, reduced = (
+    in_world(rule, scalars, kernel) for rule in (law.averaged, law.growth, law.most, law.reduced)
+)
+
+# Of the parameters, under their names, for the law's formulas: times in seconds, sizes in bytes.
+_NUMBERS = (
+    *("target_delay", "base_rtt", "averaging", "clear_delay", "adjust_period", "qa_threshold"),
+    *("max_window", "mtu", "gamma", "max_md_jump", "quick_adapt"),
+)
 
 STATE = np.dtype(
     [
-        ("target", _F),  # s, as are all delays
+        *((name, _F) for name in _NUMBERS),
         ("alpha", _F),  # bytes/s
         ("fair", _F),  # bytes
         ("fast", _F),
         ("eta", _F),  # bytes
-        ("gamma", _F),
-        ("max_md_jump", _F),
-        ("adapts", _I),  # whether there is Quick Adapt
-        ("qa_threshold", _F),
         ("qa_share", _F),  # of the largest window
         ("adjust_bytes", _F),
-        ("adjust_period", _F),
-        ("averaging", _F),
-        ("clear_delay", _F),
         ("w_init", _F),  # bytes
-        ("w_most", _F),  # bytes, at the configured base RTT
-        ("config_rtt", _F),
-        ("packet", _F),  # in the bytes that windows count
         # state
         ("W", _F),  # bytes
-        ("base_rtt", _F),
+        ("least_rtt", _F),  # seen
         ("delay", _F),  # of the last ACK
         ("average", _F),
         ("sampled", _I),  # when the average was last updated
@@ -72,23 +74,17 @@ OBSERVABLES = {
 def init_state(parameters: NSCC, flow: Any, state: Any) -> None:
     """Write a flow's parameters and first state."""
     p = parameters
-    state.target, state.gamma, state.max_md_jump, state.clear_delay = (
-        p.target_delay,
-        p.gamma,
-        p.max_md_jump,
-        p.clear_delay,
-    )
+    for name in _NUMBERS:
+        setattr(state, name, getattr(p, name))
     state.alpha, state.fair, state.fast, state.eta = gains(p)
-    state.adapts, state.qa_threshold, state.qa_share = p.quick_adapt, p.qa_threshold, 2.0**-p.qa_gate
-    state.adjust_bytes, state.adjust_period, state.averaging = p.adjust_packets * p.mtu, p.adjust_period, p.averaging
-    state.w_init, state.w_most, state.config_rtt, state.packet = p.initial_window, p.max_window, p.base_rtt, p.mtu
+    state.qa_share, state.adjust_bytes, state.w_init = 2.0**-p.qa_gate, p.adjust_packets * p.mtu, p.initial_window
 
 
 @kernel
 def begin(core: Any, flow: Any, state: Any) -> None:
     """Start with the largest window, or the share of it that an initial rate is of the line rate."""
-    state.W = max(state.w_init * (flow.rate / flow.line_rate), state.packet)
-    state.base_rtt = state.config_rtt
+    state.W = max(state.w_init * (flow.rate / flow.line_rate), state.mtu)
+    state.least_rtt = state.base_rtt
     state.sampled = state.adjusted = state.decreased = core.now
     flow.rate = flow.line_rate
     limit(flow, state)
@@ -97,33 +93,27 @@ def begin(core: Any, flow: Any, state: Any) -> None:
 @kernel
 def limit(flow: Any, state: Any) -> None:
     """A packet may go if it fits into the window whole, NSCC.CanSend; the engine lets go what begins below a limit."""
-    flow.window = math.floor(state.W) - state.packet + 1.0
-
-
-@kernel
-def largest(state: Any) -> Any:
-    """MaxWnd, in proportion to the base RTT as it is measured [bytes]."""
-    return state.w_most * state.base_rtt / state.config_rtt
+    flow.window = math.floor(state.W) - state.mtu + 1.0
 
 
 @kernel
 def adapted(core: Any, flow: Any, state: Any, marked: Any, trimmed: Any) -> Any:
     """quick_adapt: whether it set the window or this mark is to be ignored; either undoes increases under way."""
-    if not state.adapts:
+    if not state.quick_adapt:
         return False
     done = False
     if state.ignored < state.to_ignore and marked:
         done = True
     elif core.now >= state.qa_end:
         extreme = trimmed or state.trigger or state.delay > state.qa_threshold
-        if state.qa_end != 0 and extreme and state.achieved < state.qa_share * largest(state):
-            state.W = max(state.achieved, state.packet)
+        if state.qa_end != 0 and extreme and state.achieved < state.qa_share * most(state, state.least_rtt):
+            state.W = max(state.achieved, state.mtu)
             state.to_ignore = inflight(core, flow)
             state.ignored = 0.0
             state.trigger = 0
             done = True
         state.achieved = 0.0
-        state.qa_end = core.now + int((state.base_rtt + state.target) * 1e12)
+        state.qa_end = core.now + int((state.least_rtt + state.target_delay) * 1e12)
     if done:
         state.grown = 0.0
         state.answered = 0.0
@@ -140,9 +130,9 @@ def increase(state: Any, newly: Any) -> None:
         state.clear = 0.0
         state.fast_mode = 0
     if state.fast_mode:
-        state.W = min(state.W + newly * state.fast, largest(state))
+        state.W = min(state.W + newly * state.fast, most(state, state.least_rtt))
     else:
-        state.grown += state.alpha * newly * (state.target - state.delay)
+        state.grown += growth(state, state, state.delay, newly)
 
 
 @kernel
@@ -150,9 +140,8 @@ def decrease(core: Any, state: Any) -> None:
     """multiplicative_decrease: once per base RTT, by the average delay's excess over the target."""
     state.fast_mode = 0
     state.clear = 0.0
-    if state.average > state.target and (core.now - state.decreased) * 1e-12 > state.base_rtt:
-        state.W *= max(1.0 - state.gamma * (state.average - state.target) / state.average, state.max_md_jump)
-        state.W = max(state.W, state.packet)
+    if state.average > state.target_delay and (core.now - state.decreased) * 1e-12 > state.least_rtt:
+        state.W = reduced(state, state.W, state.average)
         state.decreased = core.now
 
 
@@ -166,7 +155,7 @@ def adjust(core: Any, state: Any) -> None:
     if over:
         state.W += state.eta
         state.adjusted = core.now
-    state.W = min(state.W, max(largest(state), state.packet))
+    state.W = min(state.W, max(most(state, state.least_rtt), state.mtu))
     state.grown = 0.0
     state.answered = 0.0
 
@@ -174,28 +163,28 @@ def adjust(core: Any, state: Any) -> None:
 @kernel
 def update_delay(core: Any, state: Any, delay: Any) -> None:
     """update_delay: the average moves by each sample as far as the time since the last is of its own."""
-    state.average += min((core.now - state.sampled) * 1e-12 / state.averaging, 1.0) * (delay - state.average)
+    state.average = averaged(state, state.average, delay, (core.now - state.sampled) * 1e-12)
     state.sampled = core.now
 
 
 @kernel
 def on_ack(core: Any, flow: Any, state: Any, ack: Any) -> None:
     """NSCC.OnACK: by the mark and the queueing delay, one of four."""
-    newly, marked = ack.covers * state.packet, ack.marks > 0
+    newly, marked = ack.covers * state.mtu, ack.marks > 0
     state.ignored += newly
     state.answered += newly
     state.achieved += newly
     rtt = (core.now - ack.sent) * 1e-12
-    state.base_rtt = min(state.base_rtt, rtt)
-    state.delay = rtt - state.base_rtt
+    state.least_rtt = min(state.least_rtt, rtt)
+    state.delay = rtt - state.least_rtt
     update_delay(core, state, state.delay)
     if not adapted(core, flow, state, marked, False):
         if not marked:
-            if state.delay >= state.target:
-                state.grown += state.fair * newly  # fair_increase
+            if state.delay >= state.target_delay:
+                state.grown += growth(state, state, state.delay, newly)
             else:
                 increase(state, newly)
-        elif state.delay >= state.target:
+        elif state.delay >= state.target_delay:
             decrease(core, state)
         adjust(core, state)
     limit(flow, state)
@@ -210,12 +199,12 @@ def on_loss(core: Any, flow: Any, state: Any, size: Any, why: Any, when: Any) ->
     state.ignored += size
     done = False
     if why == LOST_TRIMMED:
-        state.base_rtt = min(state.base_rtt, (core.now - when) * 1e-12)
-        update_delay(core, state, state.config_rtt)
+        state.least_rtt = min(state.least_rtt, (core.now - when) * 1e-12)
+        update_delay(core, state, state.base_rtt)
         state.trigger = 1
         done = adapted(core, flow, state, True, True)
     if not done:
-        state.W = max(state.W - size, state.packet)
+        state.W = max(state.W - size, state.mtu)
     limit(flow, state)
 
 

@@ -13,11 +13,17 @@ from typing import Any
 
 import numpy as np
 
+import fluidcc.schemes.timely.law as law
+from fluidcc.contract.law import in_world
+from fluidcc.engines.common import scalars
 from fluidcc.engines.common.jit import inlined, kernel
 from fluidcc.engines.packet.pacing import repace
 from fluidcc.schemes.timely.parameters import TIMELY
 
 _I, _F = np.int64, np.float64
+blended, lowered, raised, raises = (
+    in_world(rule, scalars, kernel) for rule in (law.blended, law.lowered, law.raised, law.raises)
+)
 
 STATE = np.dtype(
     [
@@ -60,7 +66,7 @@ def init_state(parameters: TIMELY, flow: Any, state: Any) -> None:
     state.hai_gain, state.hai_steps = p.hai_gain, round(p.hai_steps)
     state.t_low, state.t_high, state.min_rtt = (round(time * 1e12) / 1000 for time in (p.t_low, p.t_high, p.min_rtt))
     state.win, state.base_rtt = p.win, p.base_rtt if p.win else 0.0
-    state.patched, state.empty = p.patched, p.empty_rtt * 1e9 if p.thresholds == "queueing" else 0.0
+    state.patched, state.empty = p.patched, p.empty_rtt * 1e9
     state.ternary, state.ue_gain = p.tcd, p.ue_gain
     state.sim, state.segment = p.variant == "hpcc-sim", p.segment
     state.completes = 0.0 if state.sim else p.segment
@@ -111,19 +117,15 @@ def completed(core: Any, flow: Any, state: Any, rtt: Any) -> None:
         state.streak = state.streak + 1 if gradient <= 0.0 else 0
     delay = rtt - state.empty
     if state.patched and state.t_low <= delay <= state.t_high:
-        weight = min(max(2.0 * gradient + 0.5, 0.0), 1.0)
-        error = (delay - state.t_low) / state.t_low
-        rate = flow.rate * (1.0 - beta(state) * weight * error) + (1.0 - weight) * state.rate_ai
+        rate = blended(state, flow.rate, delay, gradient, beta(state))
         flow.rate = min(max(rate, state.min_rate), flow.line_rate)
-    elif delay < state.t_low or (delay <= state.t_high and gradient <= 0.0):
+    elif raises(state, delay, gradient):
         hyper = state.streak >= state.hai_steps and (state.sim or delay >= state.t_low)
         if state.sim:
             state.streak += 1
-        rate = flow.rate + state.rate_ai * (state.hai_gain if hyper else 1.0)
-        flow.rate = min(rate, flow.line_rate)
+        flow.rate = min(raised(state, flow.rate, hyper), flow.line_rate)
     else:
-        excess = gradient if delay <= state.t_high else 1.0 - state.t_high / delay
-        rate = flow.rate * max(1.0 - beta(state) * excess, 0.0)
+        rate = lowered(state, flow.rate, delay, gradient, beta(state))
         if state.sim:
             state.streak = 0
             rate = int(rate * 8.0) / 8.0  # whole bits per second

@@ -103,7 +103,7 @@ class TIMELY:
         choices=("paper", "hpcc-sim"),
     )
     own_rtt: Any = bound("with thresholds=rtt: round trip of the flow's empty path, as its feedback takes [s]")
-    empty_rtt: Any = bound("with thresholds=queueing: the same, as packets measure it [s]")
+    empty_rtt: Any = bound("with thresholds=queueing: the same, as packets measure it, else 0 [s]")
 
     name: ClassVar[str] = "timely"
     default_marking: ClassVar[RED | None] = None
@@ -118,7 +118,7 @@ class TIMELY:
     def bind(self, path: PathInformation) -> Self:
         """The round trip that delays are counted from; with ``win``, the base RTT that its window fills."""
         whole = self.thresholds == "rtt"
-        own, empty = (path.base_rtt, None) if whole else (None, path.empty_rtt)
+        own, empty = (path.base_rtt, 0.0) if whole else (None, path.empty_rtt)
         return dataclasses.replace(bound_win(self, path), own_rtt=own, empty_rtt=empty)
 
 

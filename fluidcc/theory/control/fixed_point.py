@@ -142,7 +142,7 @@ def described(scenario: Scenario, found: Local) -> Equilibrium:
             (
                 float(rates[i]),
                 {
-                    _key(scenario, i, name): float(values[i])
+                    key_of(fluid_of(scenario.flows[i].scheme).OBSERVABLES[name][0], name): float(values[i])
                     for name, values in shown.items()
                     if math.isfinite(values[i])
                 },
@@ -153,9 +153,8 @@ def described(scenario: Scenario, found: Local) -> Equilibrium:
     return Equilibrium(exists, on_ramp, links, flows)
 
 
-def _key(scenario: Scenario, flow: int, name: str) -> str:
-    """An observable as `as_dict` names it, with its unit."""
-    unit, _ = fluid_of(scenario.flows[flow].scheme).OBSERVABLES[name]
+def key_of(unit: str, name: str) -> str:
+    """Name of an observable in `Equilibrium.as_dict`, with its unit."""
     return name + {"bytes/s": "_bytes_per_s", "bytes": "_bytes", "s": "_s"}.get(unit, "")
 
 

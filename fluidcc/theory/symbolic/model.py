@@ -159,8 +159,10 @@ def symbolic(
     scenario = resolve(incast(flows, scheme=scheme, **given))
     flow = scenario.flows[0]
     known = scheme_of(flow.scheme)
+    from fluidcc.theory.symbolic import rates
+
     side = known.module("symbolic")
-    if side is None:
+    if side is None and not rates.has_slope(known):
         able = ", ".join(name for name in names() if scheme_named(name).module("symbolic") is not None)
         raise InputError(f"symbolic: {known.name} has no smooth equilibrium, as it never rests; write one of {able}")
     if getattr(flow.scheme, "mechanisms", False):
@@ -168,7 +170,10 @@ def symbolic(
     from fluidcc.theory.symbolic.system import System
 
     one = System(scenario, binder(scenario)(flow))
-    side.equations(one)
+    if side is None:
+        rates.equations(one, known)
+    else:
+        side.equations(one)
     return _solved(known.name, one)
 
 
@@ -239,7 +244,7 @@ def _determined(
     """Solve for one unknown after the other: first where it is linear, and of several roots take the shortest."""
     left = [each.rhs - each.lhs for each in equations]
     found: dict[Any, Any] = {}
-    for root in (_linear_root, _polynomial_root):
+    for root in (_linear_root, _root_in_log, _polynomial_root):
         tried: dict[Any, Any] = {}
         while True:
             pairs = [
@@ -275,6 +280,22 @@ def _linear_root(expression: Any, name: Any, values: Mapping[Any, float]) -> Any
         return None
     root = (slope * name - expanded).expand() / slope
     return _short(root) if _is_near(root, name, values) else None
+
+
+def _root_in_log(expression: Any, name: Any, values: Mapping[Any, float]) -> Any | None:
+    """Return the root of an expression that has a symbol in a single logarithm; None if it has it elsewhere too."""
+    import sympy
+
+    logs = [each for each in expression.atoms(sympy.log) if each.has(name)]
+    if len(logs) != 1:
+        return None
+    inside = sympy.Dummy()
+    outer = sympy.expand(expression.subs(logs[0], inside))
+    slope = sympy.diff(outer, inside)
+    if outer.has(name) or slope == 0 or slope.has(inside):
+        return None
+    power = sympy.exp(_short((slope * inside - outer).expand() / slope))
+    return _linear_root(logs[0].args[0] - power, name, values)
 
 
 def _polynomial_root(expression: Any, name: Any, values: Mapping[Any, float]) -> Any | None:

@@ -25,8 +25,8 @@ def exactly(values: Any) -> Any:
 def network(**values: Any) -> Any:
     """Make one path's standing values; some of them may be replaced."""
     known = {
-        "there": THERE, "back": BACK, "hops": [3], "ack_share": [0.1], "rtt": [6.0], "packet": [10.0], "kind": [0],
-        "line_rate": [RATE], "initial_rate": [80.0], "rate": [RATE] * 6, "marking": [[np.inf, np.inf, 1.0]] * 6,
+        "there": THERE, "back": BACK, "hops": [3], "ack_share": [0.1], "rtt": [6.0], "kind": [0],
+        "initial_rate": [80.0], "rate": [RATE] * 6, "marking": [[np.inf, np.inf, 1.0]] * 6,
         "joining": [True] * 6, "source": [-1, 0, 1, -1, 1, 0], "target": [0, 1, -1, 1, 0, -1], "xoff": [-1.0] * 6,
         "shared": [1000.0, 1000.0], "alpha": [0.5], "gap": [0.0], "pausing": [False], "dropping": [1e18],
         "used": np.arange(6),

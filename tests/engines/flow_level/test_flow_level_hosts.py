@@ -96,7 +96,6 @@ def test_a_nic_carries_what_pace_and_window_allow(values: dict[str, Any], begins
         getattr(m.slots, name)[0] = value
     slots = sent(m, [begins])
     assert slots.want[0] == exactly(x)
-    assert slots.sent_at[0, STEPS] == exactly(x / DT)
     assert (slots.left[0], slots.sent[0]) == (exactly(1000.0 - x), exactly(200.0 + x))
     assert (slots.doing[0], slots.hop[0]) == (values.get("doing", SENDING), 7)
 
@@ -270,39 +269,3 @@ def test_a_queue_is_marked_by_its_ramp(queue: float, chance: float) -> None:
 @pytest.mark.parametrize(("queue", "chance"), [(10.0, 0.0), (10.5, 1.0), (9.5, 0.0)])
 def test_a_step_marks_all_that_is_above_it(queue: float, chance: float) -> None:
     assert red(queue, 10.0, 10.0, 0.5) == chance
-
-
-def test_before_the_first_step_there_was_nothing_else_than_in_it() -> None:
-    """The rate that a flow sends at to begin with, whatever the lag."""
-    m, columns = history(), np.zeros((feedback.FIXED + 5, 1))
-    m.slots.sent_at[0] = 50.0 + np.arange(RECORDS)
-    names = {"look": lambda *given: None, "ack_lag": lambda *given: 100.0}
-    known = flow(sent=0.0, acked=0.0, newly=0.0, rtt=0.0, marking=0.0)
-    replaced(feedback.signals, **names)(m, [known], NEEDS, DT, 0.0, columns)
-    assert columns[1, 0] == 50.0
-    m.now[STEP] = 40  # and later the oldest that is kept of the whole path's
-    replaced(feedback.signals, **names)(m, [known], NEEDS, DT, 0.0, columns)
-    assert columns[1, 0] == 50.0 + (39 - (RECORDS - 1 - 2) - 2) % RECORDS
-
-
-def test_signals_are_columns_of_all_slots() -> None:
-    """Paths are at full length: the last port's numbers are repeated beyond it, and are not its own."""
-    m = history()
-    m.slots.fresh[0], m.slots.sent_at[0] = 1, 50.0 + np.arange(RECORDS)
-    columns, hops = np.full((feedback.FIXED + 5 * 3, 3), -1.0), 3
-
-    def look(m: Any, s: int, flow: Any, *given: Any) -> None:
-        assert given == (NEEDS, DT, 1.0)
-        flow.queue[:2], flow.output[:2], flow.arriving[:2], flow.capacity[:2] = [1, 2], [3, 4], [5, 6], [7, 8]
-        flow.sent, flow.acked, flow.newly, flow.rtt, flow.marking = 7.0, 6.0, 5.0, 4.0, 0.5
-
-    names = {"look": look, "ack_lag": lambda *given: 3.0}
-    replaced(feedback.signals, **names)(m, [flow()], NEEDS, DT, 1.0, columns)
-    sent = 50.0 + STEPS - 1 - 6 - 2
-    assert columns[:12, 0].tolist() == [0.5, sent, 1, 1, 7, 6, 5, 4, RATE, 80, 10, 0]
-    assert columns[12:, 0].reshape(5, hops).tolist() == [[1, 2, 2], [3, 4, 4], [5, 6, 6], [7, 8, 8], [1, 1, 0]]
-    assert (columns[:, 1:] == -1.0).all()
-    assert m.slots.fresh[0] == 0
-    m.slots.doing[0] = ARRIVING
-    replaced(feedback.signals, **names)(m, [flow()], NEEDS, DT, 1.0, columns)
-    assert columns[2:4, 0].tolist() == [0, 0]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.engines.flow_level import calendar, chains, dynamics, fluid_side, ideal, load, memory, run, senders
+from fluidcc.engines.flow_level import calendar, chains, dynamics, ideal, load, memory, run, senders
 from fluidcc.engines.flow_level.calendar import ALL, ANSWER, DEPARTURE, ENDS, RECEIPT
 from fluidcc.engines.flow_level.layout import alone_of, layout_of
 from fluidcc.engines.flow_level.memory import HELD, LEFT, SENDING, STEP, USED
@@ -202,10 +202,6 @@ def test_a_step_is_an_eighth_of_the_longest_round_trip_or_as_many_as_ports(monke
     for dt in (most * 1.001, 0.0):
         with pytest.raises(InputError, match=r"dt: .* is no step"):
             run.flow_times(scenario, model="dynamics", dt=dt)
-    assert [looked_into(monkeypatch, dynamics, "run", scenario, model=m)[11] for m in ("dynamics", "fluid")] == [
-        True,
-        False,
-    ]
 
 
 @pytest.mark.parametrize(("line", "link"), [(1e9, 4e9), (4e9, 1e9)])
@@ -234,7 +230,6 @@ def test_what_comes_behind_the_last_byte_is_the_time_alone_less_its_sending_at_t
     assert given[7][1][0] == 8e-6
     assert m.now[[HELD, LEFT, USED, STEP]].tolist() == [2, 2, 0, 0]
     records = math.ceil(4.0 * paths.rtt.max() / 1e-6) + 2 * paths.there.shape[1] + 4
-    assert m.slots.sent_at.shape == (64, records)
     assert m.ports.seen.shape == (records, len(net.rate), 3)
     given = looked_into(monkeypatch, ideal, "run", scenario)
     np.testing.assert_allclose(given[7], tail)
@@ -269,7 +264,7 @@ def test_so_many_switches_of_a_path_are_followed(switches: int, refused: bool, m
     given = scenario, transfers, topology, ports, paths, alone_of(scenario, paths, transfers)
     monkeypatch.setattr(dynamics, "net_of", lambda *more: (_ for _ in ()).throw(Stop))
     with pytest.raises(InputError if refused else Stop, match="crosses 13 switches; at most 12" if refused else None):
-        dynamics.run(*given, waits_of(scenario, transfers), 1e-6, 1.0, 0, None, True)
+        dynamics.run(*given, waits_of(scenario, transfers), 1e-6, 1.0, 0, None)
 
 
 @pytest.mark.parametrize(
@@ -410,52 +405,6 @@ def test_steps_are_taken_until_nothing_is_under_way() -> None:
     assert taken(3, [running, full], [1] * 3, [False] * 3) == (1, 1)
     assert taken(3, [running] * 3, [1, 0, 0], [False] * 3) == (2, 2)
     assert taken(3, [running] * 3, [0, 0, 0], [True, False, True]) == (2, 2)
-
-
-def test_senders_on_a_fluid_side_have_rows_for_the_ports_of_the_longest_path(numpy_only: None) -> None:
-    """Twelve numbers of a flow, and five of each port; as many slots again as they grow."""
-    scenario = one_link(1e9, 4e9)
-    law = fluid_side.Fluid(scenario, np.array([0, 1]), 4, 3)
-    assert law.columns.shape == (12 + 5 * 3, 4)
-    assert (len(law.flows), law.pause, law.payload, law.hops) == (4, 0.0, 1062.0, 3)
-    law.grow()
-    assert law.columns.shape == (12 + 5 * 3, 8)
-    assert len(law.flows) == 8
-    payload = fluid_side.Fluid(one_link(1e9, 4e9, window_unit="payload"), np.array([0]), 1, 1)
-    assert payload.payload == 1000.0
-
-
-@pytest.mark.parametrize(
-    ("status", "used", "answering", "taken", "told"),
-    [
-        ([0, 0, 0], [1, 1, 1], False, 3, 3),
-        ([0, memory.FULL, 0], [1, 1, 1], False, 1, 1),
-        ([0, 0, 0], [1, 0, 0], False, 2, 2),  # the step after which nothing is under way is one too
-        ([0, 0, 0], [1, 0, 0], True, 3, 3),
-    ],
-)
-def test_a_fluid_side_takes_steps_until_nothing_is_under_way(
-    status: list[int], used: list[int], answering: bool, taken: int, told: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each tells senders their pace and window."""
-    m, at = steps(2, 2), iter(range(9))
-
-    def one_step(m: Any, dt: float, count: int, given: Any) -> None:
-        assert (dt, count, given) == (0.5, 1, "given")
-        k = next(at)
-        m.now[memory.STATUS], m.now[USED] = status[k], used[k]
-
-    law: Any = object.__new__(fluid_side.Fluid)
-    seen, law.pause, law.columns, law.flows, law.needs = Calls(), 0.25, np.zeros((3, 2)), "flows", "needs"
-    law.state, law.on_device, law.arguments = 0, "table", ("dt", "payload")
-    law.call = lambda table, state, columns, *more: (state + 1, np.array([[1.0, 2.0], [3.0, 4.0]]) * (state + 1))
-    for name, value in {"one_step": one_step, "signals": seen, "answering": lambda m: answering, "jnp": np}.items():
-        monkeypatch.setattr(fluid_side, name, value)
-    assert law.go(m, 0.5, 3, "given") == taken
-    assert law.state == len(seen.made) == told
-    assert m.slots.pace.tolist() == [told, 2 * told]
-    assert m.slots.window.tolist() == [3 * told, 4 * told]
-    assert all(each[:5] == (m, "flows", "needs", 0.5, 0.25) for each in seen.made)
 
 
 # -- who waits ---------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Flow level: closed forms, dependencies, conservation, and the compiled senders against the fluid sides."""
+"""Flow level: closed forms, dependencies, conservation, and what is refused."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def test_the_ideals_loads_are_its_bytes_however_far_its_events_are_apart(scheme:
     np.testing.assert_allclose(bytes_of(times), list(expected.values()), rtol=1e-9, atol=1e-3)
 
 
-@pytest.mark.parametrize("model", ["ideal", "dynamics", "fluid"])
+@pytest.mark.parametrize("model", ["ideal", "dynamics"])
 @pytest.mark.parametrize("size", [1e3, 1e5])
 def test_the_last_acks_are_among_the_load(model: str, size: float) -> None:
     """Also of what ends long before the next begins, and of the last; each port's to a thousandth."""
@@ -203,18 +203,6 @@ def test_the_last_acks_are_among_the_load(model: str, size: float) -> None:
     acks = data * given.ack_bytes / packet
     assert carried["5->9"] == pytest.approx(acks, rel=1e-3)
     assert carried["8->0"] == pytest.approx(acks, rel=1e-3)
-
-
-@pytest.mark.parametrize("scheme", ["hpcc", "swift", "dctcp", "nscc", "none"])
-def test_compiled_senders_do_what_the_fluid_side_does(scheme: str) -> None:
-    """Two independent sides on one network: alike but for rounding.
-
-    Longer runs of HPCC come to rounds that end just as a step does, on either side of which rounding decides.
-    """
-    size = 1.2e5 if scheme == "hpcc" else 6e5
-    given = scenario([(i, 7, 2e-6 * i, size + 5e3 * i) for i in range(6)], scheme)
-    compiled, fluid = (flow_times(given, model=model) for model in ("dynamics", "fluid"))
-    np.testing.assert_allclose(compiled.completion, fluid.completion, rtol=1e-7)
 
 
 def test_pauses_hold_back_who_shares_the_port() -> None:
@@ -314,7 +302,7 @@ def test_a_run_that_ends_early_says_who_did_not() -> None:
         assert np.isnan(times.start).tolist() == [False, False, True]
 
 
-@pytest.mark.parametrize("model", ["ideal", "dynamics", "fluid"])
+@pytest.mark.parametrize("model", ["ideal", "dynamics"])
 def test_what_ends_after_until_has_not_ended(model: str) -> None:
     """At any time, as the whole run has it: starts, departures, receipts and answers that lie before it, and no more.
 
@@ -353,9 +341,8 @@ def test_what_is_left_out_is_refused(change, words: str) -> None:
 @pytest.mark.parametrize("scheme", ["hpcc", "swift", "dctcp", "nscc"])
 def test_acks_of_several_packets_are_refused_where_windows_go_by_them(scheme: str) -> None:
     rows = [(0, 5, 0.0, 1e5)]
-    for model in ("dynamics", "fluid"):
-        with pytest.raises(InputError, match=f"ack_interval: each packet's ACK tells {scheme} .* write 1, model"):
-            flow_times(scenario(rows, scheme, ack_interval=2), model=model)
+    with pytest.raises(InputError, match=f"ack_interval: each packet's ACK tells {scheme} .* write 1, model"):
+        flow_times(scenario(rows, scheme, ack_interval=2), model="dynamics")
     assert np.isfinite(flow_times(scenario(rows, scheme, ack_interval=2)).completion).all()
 
 
@@ -466,11 +453,9 @@ def test_refused_by_name() -> None:
     )
     with pytest.raises(InputError, match="run one; these run hpcc and none"):
         flow_times(mixed, model="dynamics")
-    with pytest.raises(InputError, match=r"scheme timely: .* does not follow delays of single packets, which"):
-        flow_times(scenario([(0, 5, 0.0, 1e5)], "timely"), model="dynamics")
     with pytest.raises(InputError, match=r"scheme acc: .* does not follow marks of ports that flow control holds back"):
-        flow_times(TOPOLOGY.scenario([(0, 5, 0.0, 1e5)], scheme="acc"), model="dynamics")
-    with pytest.raises(InputError, match="model: 'exact' is unknown; write ideal, dynamics, fluid"):
+        flow_times(scenario([(0, 5, 0.0, 1e5)], "acc", pfc=fc.PFC("100KB")), model="dynamics")
+    with pytest.raises(InputError, match="model: 'exact' is unknown; write ideal, dynamics"):
         flow_times(given, model="exact")
     with pytest.raises(InputError, match=r"dt: .* is no step"):
         flow_times(given, model="dynamics", dt="1ms")

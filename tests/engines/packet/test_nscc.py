@@ -154,7 +154,7 @@ def test_each_loss_takes_its_packet_off_the_window() -> None:
     sender = Sender(initial_window="100KB", path={"trims": True})
     assert sender.lose(3.0, layout.LOST_TRIMMED, rtt=11.0) == 99e3  # there is no period of Quick Adapt yet: it begins
     assert sender.me.average == exactly(3 / 12 * 12 * US)  # as if it had met a queue of the configured base RTT
-    assert sender.me.base_rtt == exactly(11 * US)
+    assert sender.me.least_rtt == exactly(11 * US)
     assert (sender.me.trigger, sender.flow.window) == (1, 98_001.0)
     assert sender.me.qa_end == (3 + 11 + 9) * 1_000_000
 
@@ -215,7 +215,7 @@ def test_a_packet_has_to_fit_in_whole() -> None:
 def test_a_smaller_round_trip_is_the_base_rtt() -> None:
     sender = Sender(eta=0.0)
     sender.ack(13.0, -3.0)
-    assert sender.me.base_rtt == exactly(9 * US)
+    assert sender.me.least_rtt == exactly(9 * US)
     assert sender.me.delay == 0.0
     assert sender.me.W == 225e3 * 9 / 12  # MaxWnd goes with it
     sender.ack(14.0, 0.0)
@@ -231,7 +231,7 @@ def test_gains_scale_with_the_network() -> None:
     assert me.fast == exactly(0.25)
     assert me.eta == exactly(0.15 * 4096)
     assert me.qa_threshold == exactly(12e-6)
-    assert me.w_most == exactly(1.5 * 150e3)
+    assert me.max_window == exactly(1.5 * 150e3)
     double = Sender(path={"slowest_rate": 25e9}).me
     assert (double.fair, double.fast, double.eta) == exactly((10e3, 0.5, 300.0))
 
