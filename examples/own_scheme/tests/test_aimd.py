@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import aimd_ecn
+import numpy as np
 import pytest
 
 import fluidcc as fc
@@ -39,6 +40,11 @@ def test_symbols_have_the_same_closed_form(scenario: fc.Scenario, queue: float) 
     assert found.solution is not None
     assert found.number(found.solution[n["q"]]) == pytest.approx(queue, rel=1e-9)
     assert found.solution[n["R"]] == n["C"] / n["N"]
+    system = fc.linearize(scenario).system  # by automatic differentiation of the law
+    for s in (1e3 + 2e4j, -5e3 + 1e5j, 3e4):
+        late = sum(matrix * np.exp(-s * tau) for tau, matrix in zip(system.tau, system.A, strict=True))
+        engine = np.linalg.det(s * np.eye(system.order) - system.A0 - late)
+        assert found.number(found.characteristic, {"s": s}) == pytest.approx(complex(engine), rel=1e-12)
 
 
 def test_the_fluid_goes_there(scenario: fc.Scenario, queue: float) -> None:
