@@ -204,7 +204,7 @@ class Chance:
 
 def fill(p: Any, t: vai_sf.Tokens | None, me: Any, per: float) -> None:
     """Write them to a packet side's record; ``per`` are its bytes for each of the fluid's."""
-    MECHANISMS.init_state(p, me, p.token_thresh)
+    MECHANISMS.init_state(p, me)
     if t is not None:
         me.bank, me.dampener, me.measured, me.congested = t.bank, t.dampener, t.measured, t.congested
         me.trip_end, me.acks = t.trip_end * per, t.acks

@@ -17,25 +17,35 @@ from fluidcc.engines.common.jit import kernel
 from fluidcc.scenario.parameters import specs
 
 
-def record(parameters: Any, law: Law, more: Sequence[Any] = ()) -> np.dtype[Any]:
-    """Return the record of a flow: its parameters' numbers and switches, its state ``now``, and ``more`` fields."""
-    constants: list[tuple[str, Any]] = [(name, np.bool_) for name in law.SWITCHES]
+def constants(parameters: Any, switches: Sequence[str] = ()) -> list[tuple[str, Any]]:
+    """Fields of a record for a parameters class: its numbers, what is true or false, and ``switches``, its properties.
+
+    Units are SI, under the parameters' names, so that a law's formulas take the record for the parameters.
+    """
+    found: list[tuple[str, Any]] = [(name, np.bool_) for name in switches]
     known = specs(parameters)
     for field in dataclasses.fields(parameters):
         spec = known.get(field.name)
         if spec is None or not spec.static:
-            constants.append((field.name, np.float64))
+            found.append((field.name, np.float64))
         elif set(spec.choices) <= {True, False}:
-            constants.append((field.name, np.bool_))
+            found.append((field.name, np.bool_))
+    return found
+
+
+def record(parameters: Any, law: Law, more: Sequence[Any] = ()) -> np.dtype[Any]:
+    """Return the record of a flow: its parameters' numbers and switches, its state ``now``, and ``more`` fields."""
     state = np.dtype([(name, np.float64) for name in law.State._fields], align=True)
-    return np.dtype([("parameters", np.dtype(constants, align=True)), ("now", state), *more], align=True)
+    given = np.dtype(constants(parameters, law.SWITCHES), align=True)
+    return np.dtype([("parameters", given), ("now", state), *more], align=True)
 
 
-def copy(parameters: Any, constants: Any) -> None:
-    """Copy bound parameters into a record's part for them."""
-    for name in constants.dtype.names or ():
+def copy(parameters: Any, record: Any, given: Sequence[tuple[str, Any]] | None = None) -> None:
+    """Copy bound parameters into a record, or those of its ``given`` fields; NaN is what is None."""
+    names = (record.dtype.names or ()) if given is None else [name for name, _ in given]
+    for name in names:
         value = getattr(parameters, name)
-        setattr(constants, name, np.nan if value is None else value)
+        setattr(record, name, np.nan if value is None else value)
 
 
 def stored(law: Law, new: str) -> list[str]:

@@ -16,6 +16,7 @@ import fluidcc.schemes.dctcp.law as law
 from fluidcc.contract.law import in_world
 from fluidcc.engines.common import scalars
 from fluidcc.engines.common.jit import inlined, kernel
+from fluidcc.engines.common.laws import constants, copy
 from fluidcc.engines.packet.pacing import inflight, repace
 from fluidcc.schemes.dctcp.parameters import DCTCP
 
@@ -23,17 +24,11 @@ ONLY = {"form": "protocol"}
 _I, _F = np.int64, np.float64
 averaged, cut, increase = (in_world(rule, scalars, kernel) for rule in (law.averaged, law.cut, law.increase))
 
+_GIVEN = constants(DCTCP, ("simulates",))
 STATE = np.dtype(
     [
-        ("g", _F),
-        ("increase", _F),  # packets
-        ("base_rtt", _F),  # T, s
-        ("w_init", _F),
+        *_GIVEN,
         ("packet", _F),  # in the bytes that windows count
-        ("rate_ai", _F),  # bytes/s
-        ("min_rate", _F),
-        ("sim", _I),
-        # state
         ("W", _F),
         ("alpha", _F),
         ("answered", _I),  # packets acknowledged since alpha's last update
@@ -54,24 +49,22 @@ OBSERVABLES = {
 
 def init_state(parameters: DCTCP, flow: Any, state: Any) -> None:
     """Write a flow's parameters and first state."""
-    p = parameters
-    state.sim, state.base_rtt, state.w_init = p.variant == "hpcc-sim", p.base_rtt, p.initial_window
-    state.g, state.increase, state.alpha = p.g, p.increase, p.initial_alpha
-    state.rate_ai, state.min_rate = p.rate_ai, p.min_rate
+    copy(parameters, state, _GIVEN)
+    state.alpha = parameters.initial_alpha
 
 
 @kernel
 def begin(core: Any, flow: Any, state: Any) -> None:
     """Start at line rate, or at the share of W_init that an initial rate is of it."""
     state.packet = flow.payload if core.payload_window else flow.payload + flow.overhead
-    state.W = max(state.w_init * (flow.rate / flow.line_rate), state.packet)
+    state.W = max(state.initial_window * (flow.rate / flow.line_rate), state.packet)
     flow.window = state.W
 
 
 @inlined
 def on_ack(core: Any, flow: Any, state: Any, ack: Any) -> None:
     """Section 3.1: (1) once per window of data; (2) at a window's first mark; else the increase of TCP."""
-    if state.sim:
+    if state.simulates:
         simulator_acknowledged(flow, state, ack)
         return
     state.answered += ack.covers
@@ -120,7 +113,7 @@ def simulator_acknowledged(flow: Any, state: Any, ack: Any) -> None:
     else:
         return
     # The packet that waits for the pacer keeps its time.
-    state.W = float(int(state.w_init * flow.rate / flow.line_rate))
+    state.W = float(int(state.initial_window * flow.rate / flow.line_rate))
     flow.window = state.W
 
 

@@ -63,6 +63,11 @@ class DCTCP:
     default_rate: ClassVar[str] = "100Gbps"
     feedback_pause = 0.0  # time that feedback waits at the receiver [s]
 
+    @property
+    def simulates(self) -> bool:
+        """Check whether it is what the HPCC authors' public simulator does."""
+        return self.variant == "hpcc-sim"
+
     def bind(self, path: PathInformation) -> Self:
         """T and the first window (HPCC 5.1)."""
         simulator = self.variant == "hpcc-sim"

@@ -16,6 +16,7 @@ import fluidcc.schemes.vai_sf.packet as vai_sf
 from fluidcc.contract.law import in_world
 from fluidcc.engines.common import scalars
 from fluidcc.engines.common.jit import inlined, kernel
+from fluidcc.engines.common.laws import constants, copy
 from fluidcc.engines.packet.layout import COLUMNS, HOPS, PORT_ID, QLEN, QLEN_CLASS, TS, TX_BYTES, TX_CLASS
 from fluidcc.engines.packet.pacing import inflight, repace
 from fluidcc.engines.packet.telemetry import FORMATS, bytes_between, queue_read, same_path, seconds_between
@@ -30,28 +31,15 @@ averaged, class_utilisation, link_utilisation, next_stage, reacted = (
     for rule in (law.averaged, law.class_utilisation, law.link_utilisation, law.next_stage, law.reacted)
 )
 
+_GIVEN = constants(HPCC, ("simulates", "counts_link", "counts_spare", "in_classes"))
 STATE = np.dtype(
     [
-        ("eta", _F),
-        ("max_stage", _I),
-        ("w_ai", _F),  # bytes
-        ("rate_ai", _F),  # bytes/s
-        ("base_rtt", _F),  # T, s
-        ("w_init", _F),
-        ("w_least", _F),
-        ("min_rate", _F),
+        *_GIVEN,
+        ("least_window", _F),
         ("reaction", _I),
         ("format", _I),  # of telemetry
         ("multi", _I),
-        ("sim", _I),
-        ("u_queue", np.bool_),
         ("per_link", _I),
-        ("alpha_fair", _F),
-        ("multiq", np.bool_),
-        ("counts_link", np.bool_),
-        ("counts_spare", np.bool_),
-        ("share", _F),  # w of the class
-        ("min_backlog", _F),
         ("rx", _I),  # the receiver runs the algorithm
         ("threshold", _F),
         ("headroom", _F),  # 0: W_AI is fixed
@@ -91,17 +79,11 @@ OBSERVABLES = {
 def init_state(parameters: HPCC, flow: Any, state: Any) -> None:
     """Write a flow's parameters and first state."""
     p = parameters
-    state.eta, state.max_stage, state.base_rtt = p.eta, round(p.max_stage), p.base_rtt
-    state.rate_ai, state.w_ai = p.rate_ai, p.w_ai
-    state.w_init, state.min_rate = p.initial_window, p.min_rate
-    state.reaction = _REACTIONS.index(p.reaction)
-    state.format, state.multi = FORMATS.index(p.int_format), round(p.int_multi)
-    state.sim, state.u_queue = p.variant == "hpcc-sim", p.u_queue
-    state.per_link, state.alpha_fair = p.registers == "per-link", p.alpha_fair
-    state.multiq, state.counts_link, state.counts_spare = p.multiq != "off", p.counts_link, p.counts_spare
-    state.share, state.min_backlog = p.share or 0.0, p.min_backlog
+    copy(p, state, _GIVEN)
+    state.reaction, state.format = _REACTIONS.index(p.reaction), FORMATS.index(p.int_format)
+    state.multi, state.per_link = round(p.int_multi), p.registers == "per-link"
     flow.telemetry = 2 if p.u_rate == "rx" else 1
-    vai_sf.init_state(p, state, p.token_thresh)
+    vai_sf.init_state(p, state)
 
 
 def shown(parameters: HPCC) -> int:
@@ -112,14 +94,14 @@ def shown(parameters: HPCC) -> int:
 @kernel
 def begin(core: Any, flow: Any, state: Any) -> None:
     """Start at line rate: W_init = B_NIC T (section 3.2), or the share that an initial rate is of it."""
-    state.w_least = flow.payload if core.payload_window else flow.payload + flow.overhead
-    state.W = state.Wc = state.w_init * (flow.rate / flow.line_rate)
+    state.least_window = flow.payload if core.payload_window else flow.payload + flow.overhead
+    state.W = state.Wc = state.initial_window * (flow.rate / flow.line_rate)
     state.R = state.Rc = flow.rate
     state.U = 1.0
     state.W_granted = state.W
     for i in range(HOPS):
         state.U_link[i] = 1.0
-        state.Wc_link[i] = state.W_link[i] = state.Rc if state.sim else state.Wc
+        state.Wc_link[i] = state.W_link[i] = state.Rc if state.simulates else state.Wc
     flow.window = state.W
 
 
@@ -136,9 +118,9 @@ def measure_inflight(ports: Any, state: Any, ack: Any, line_rate: Any) -> Any:
             continue
         tx_rate = sent / seconds  # line 4
         queue = queue_read(state.format, state.multi, min(ack.telemetry[i, QLEN], state.L[i, QLEN]))
-        if state.sim:
-            hop = tx_rate / rate + queue * line_rate / rate / state.w_init
-        elif state.multiq:
+        if state.simulates:
+            hop = tx_rate / rate + queue * line_rate / rate / state.initial_window
+        elif state.in_classes:
             own = bytes_between(state.format, state.multi, ack.telemetry[i, TX_CLASS], state.L[i, TX_CLASS]) / seconds
             queue = queue_read(state.format, state.multi, min(ack.telemetry[i, QLEN_CLASS], state.L[i, QLEN_CLASS]))
             hop = class_utilisation(state, queue, own, tx_rate, rate, state.share)
@@ -179,7 +161,7 @@ def compute_registers(state: Any, least: Any, most: Any, increase: Any, update: 
 def compute_wind(state: Any, U: Any, factor: Any) -> Any:
     """Lines 11-20, with a factor of the increase (Variable AI): W and incStage."""
     W = reacted(state, state.Wc, U, state.stage, factor * state.w_ai)
-    return min(max(W, state.w_least), state.w_init), next_stage(state, U, state.stage)
+    return min(max(W, state.least_window), state.initial_window), next_stage(state, U, state.stage)
 
 
 @kernel
@@ -195,22 +177,22 @@ def compute_by_ack(core: Any, uniforms: Any, flow: Any, state: Any, ack: Any, U:
     if state.vai or state.sampling > 0:
         vai_sf.observed(flow, state, ack, deepest_queue(state, ack), state.eta <= U)
     factor = vai_sf.increases(state)
-    if state.sim:
+    if state.simulates:
         new, stage = compute_rate(flow, state, U, factor)
         reference, largest = state.Rc, flow.line_rate
     else:
         new, stage = compute_wind(state, U, factor)
-        reference, largest = state.Wc, state.w_init
+        reference, largest = state.Wc, state.initial_window
     update = vai_sf.adjusts(state, new < reference, update)
     if update and new < reference and vai_sf.ignores(core, uniforms, state, reference / largest):
         return state.ignored_ends_period == 1
-    if state.sim:
+    if state.simulates:
         state.R = new
     else:
         state.W = new
     if update:  # lines 14-15, 18-19
         state.stage = stage
-        if state.sim:
+        if state.simulates:
             state.Rc = new
         else:
             state.Wc = new
@@ -221,7 +203,7 @@ def compute_by_ack(core: Any, uniforms: Any, flow: Any, state: Any, ack: Any, U:
 @kernel
 def deepest_queue(state: Any, ack: Any) -> Any:
     """Largest queue that an ACK reports of its path [bytes]."""
-    column = QLEN_CLASS if state.multiq else QLEN
+    column = QLEN_CLASS if state.in_classes else QLEN
     deepest = 0.0
     for i in range(ack.hops):
         deepest = max(deepest, queue_read(state.format, state.multi, ack.telemetry[i, column]))
@@ -256,26 +238,26 @@ def on_ack(sim: Any, f: Any, flow: Any, state: Any, ack: Any) -> None:
     if state.reaction == PER_ACK:
         update = True
     elif state.reaction == PER_RTT and not update:
-        if not state.sim:
+        if not state.simulates:
             measure_inflight(sim.ports, state, ack, flow.line_rate)
             record(state, ack)
         return
     U = measure_inflight(sim.ports, state, ack, flow.line_rate)
-    if state.per_link and state.sim:
+    if state.per_link and state.simulates:
         state.R = compute_registers(state, state.min_rate, flow.line_rate, state.rate_ai, update)
         if update:
             state.Rc = state.R
     elif state.per_link:
-        state.W = compute_registers(state, state.w_least, state.w_init, state.w_ai, update)
+        state.W = compute_registers(state, state.least_window, state.initial_window, state.w_ai, update)
         if update:
             state.Wc = state.W
     else:
         update = compute_by_ack(sim.core[0], sim.uniforms, flow, state, ack, U, update)  # lines 23, 26
-    if state.sim:
+    if state.simulates:
         flow.rate = state.R
-        flow.window = float(int(state.w_init * state.R / flow.line_rate))
+        flow.window = float(int(state.initial_window * state.R / flow.line_rate))
         state.W = flow.window
-        state.Wc = state.w_init * state.Rc / flow.line_rate
+        state.Wc = state.initial_window * state.Rc / flow.line_rate
     else:
         flow.window = state.W
         flow.rate = min(state.W / state.base_rtt, flow.line_rate)  # line 27

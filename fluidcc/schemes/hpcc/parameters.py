@@ -171,6 +171,11 @@ class HPCC(VaiSf):
         return self.u_rate == "rx"
 
     @property
+    def in_classes(self) -> bool:
+        """Check whether U is that of a class."""
+        return self.multiq != "off"
+
+    @property
     def counts_link(self) -> bool:
         """Check whether a class counts on the whole link."""
         return self.multiq == "class"

@@ -35,7 +35,7 @@ def on_packet(core: Any, ports: Any, flow: Any, state: Any, packet: Any, flows: 
         record(state, packet)
         return False
     if state.headroom > 0.0:
-        state.w_ai = state.headroom * (1.0 - state.eta) * state.w_init / max(flows, 1)
+        state.w_ai = state.headroom * (1.0 - state.eta) * state.initial_window / max(flows, 1)
     state.fresh = packet.sent >= state.granted_at + int(state.base_rtt * 0.5e12)
     U = measure_inflight(ports, state, packet, flow.line_rate)
     state.W, _ = compute_wind(state, U, 1.0)

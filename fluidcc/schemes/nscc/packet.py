@@ -17,6 +17,7 @@ import fluidcc.schemes.nscc.law as law
 from fluidcc.contract.law import in_world
 from fluidcc.engines.common import scalars
 from fluidcc.engines.common.jit import kernel
+from fluidcc.engines.common.laws import constants, copy
 from fluidcc.engines.packet.layout import LOST_TRIMMED
 from fluidcc.engines.packet.pacing import inflight
 from fluidcc.schemes.nscc.parameters import NSCC, gains
@@ -26,22 +27,15 @@ averaged, growth, most, reduced = (
     in_world(rule, scalars, kernel) for rule in (law.averaged, law.growth, law.most, law.reduced)
 )
 
-# Of the parameters, under their names, for the law's formulas: times in seconds, sizes in bytes.
-_NUMBERS = (
-    *("target_delay", "base_rtt", "averaging", "clear_delay", "adjust_period", "qa_threshold"),
-    *("max_window", "mtu", "gamma", "max_md_jump", "quick_adapt"),
-)
-
+_GIVEN = constants(NSCC)
 STATE = np.dtype(
     [
-        *((name, _F) for name in _NUMBERS),
+        *_GIVEN,  # but eta is the gain that follows from it
         ("alpha", _F),  # bytes/s
         ("fair", _F),  # bytes
         ("fast", _F),
-        ("eta", _F),  # bytes
         ("qa_share", _F),  # of the largest window
         ("adjust_bytes", _F),
-        ("w_init", _F),  # bytes
         # state
         ("W", _F),  # bytes
         ("least_rtt", _F),  # seen
@@ -74,16 +68,15 @@ OBSERVABLES = {
 def init_state(parameters: NSCC, flow: Any, state: Any) -> None:
     """Write a flow's parameters and first state."""
     p = parameters
-    for name in _NUMBERS:
-        setattr(state, name, getattr(p, name))
+    copy(p, state, _GIVEN)
     state.alpha, state.fair, state.fast, state.eta = gains(p)
-    state.qa_share, state.adjust_bytes, state.w_init = 2.0**-p.qa_gate, p.adjust_packets * p.mtu, p.initial_window
+    state.qa_share, state.adjust_bytes = 2.0**-p.qa_gate, p.adjust_packets * p.mtu
 
 
 @kernel
 def begin(core: Any, flow: Any, state: Any) -> None:
     """Start with the largest window, or the share of it that an initial rate is of the line rate."""
-    state.W = max(state.w_init * (flow.rate / flow.line_rate), state.mtu)
+    state.W = max(state.initial_window * (flow.rate / flow.line_rate), state.mtu)
     state.least_rtt = state.base_rtt
     state.sampled = state.adjusted = state.decreased = core.now
     flow.rate = flow.line_rate

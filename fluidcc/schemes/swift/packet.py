@@ -17,6 +17,7 @@ import fluidcc.schemes.vai_sf.packet as vai_sf
 from fluidcc.contract.law import in_world
 from fluidcc.engines.common import scalars
 from fluidcc.engines.common.jit import inlined, kernel
+from fluidcc.engines.common.laws import constants, copy
 from fluidcc.engines.packet.pacing import inflight, repace
 from fluidcc.schemes.swift.parameters import Swift
 
@@ -25,16 +26,10 @@ bounded, decrease, target_delay = (
     in_world(rule, scalars, kernel) for rule in (law.bounded, law.decrease, law.target_delay)
 )
 
-# Of the parameters, under their names, for the law's formulas.
-_NUMBERS = (
-    *("ai", "beta", "max_mdf", "base_target", "fs_slope", "fs_offset", "fs_range", "fs_min", "fs_max"),
-    *("initial_window", "max_window", "min_cwnd"),
-)
-
+_GIVEN = constants(Swift)
 STATE = np.dtype(
     [
-        *((name, _F) for name in _NUMBERS),
-        ("flow_scaling", np.bool_),
+        *_GIVEN,
         ("packet", _F),  # in the bytes that windows count
         # state
         ("W", _F),  # packets
@@ -61,11 +56,9 @@ OBSERVABLES = {
 
 def init_state(parameters: Swift, flow: Any, state: Any) -> None:
     """Write a flow's parameters and first state."""
-    p = parameters
-    for name in (*_NUMBERS, "flow_scaling"):
-        setattr(state, name, getattr(p, name))
+    copy(parameters, state, _GIVEN)
     state.last_update, state.factor = -1, 1.0
-    vai_sf.init_state(p, state, p.token_thresh)
+    vai_sf.init_state(parameters, state)
 
 
 def shown(parameters: Swift) -> int:

@@ -22,17 +22,10 @@ from fluidcc.schemes.vai_sf.mechanisms import OBSERVABLES as OBSERVABLES
 
 _I, _F = np.int64, np.float64
 
+# In addition to the parameters, which a scheme's record has; ``sampling`` is NaN without Sampling Frequency.
 COLUMNS = [
-    ("vai", _I),
-    ("sampling", _I),  # 0: once per round trip
-    ("probabilistic", _I),
     ("ignored_ends_period", _I),
-    ("ai_cap", _F),
-    ("bank_cap", _F),
-    ("ai_div", _F),
-    ("token_thresh", _F),
     ("tokens_above", _F),  # of the congestion measured, what makes no tokens
-    ("dampener_constant", _F),
     # state
     ("bank", _F),
     ("dampener", _F),
@@ -43,20 +36,10 @@ COLUMNS = [
 ]
 
 
-def init_state(parameters: Any, state: Any, token_thresh: float) -> None:
-    """Write the parameters; ``token_thresh`` is the scheme's, in its unit of congestion."""
-    p = parameters
-    state.vai, state.probabilistic = p.vai, p.probabilistic
-    state.ignored_ends_period = p.ignored_costs == IGNORED_COSTS[1]
-    state.sampling = 0 if p.sampling is None else round(p.sampling)
-    state.ai_cap, state.bank_cap, state.ai_div, state.dampener_constant = (
-        p.ai_cap,
-        p.bank_cap,
-        p.ai_div,
-        p.dampener_constant,
-    )
-    state.token_thresh = token_thresh
-    state.tokens_above = token_thresh if p.token_rule == TOKEN_RULES[1] else 0.0
+def init_state(parameters: Any, state: Any) -> None:
+    """Write what follows from the parameters."""
+    state.ignored_ends_period = parameters.ignored_costs == IGNORED_COSTS[1]
+    state.tokens_above = parameters.token_thresh if parameters.token_rule == TOKEN_RULES[1] else 0.0
 
 
 @kernel

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 import fluidcc as fc
 from fluidcc.builders import toml_file as scenario_file
 from fluidcc.cli.app import run as cli
+from fluidcc.engines.common.laws import constants, copy
 from fluidcc.engines.packet.layout import COLUMNS, HOPS, QLEN, QLEN_CLASS, records
 from fluidcc.engines.packet.telemetry import EXACT
 from fluidcc.scenario.parameters import resolve
@@ -33,7 +34,8 @@ from tests.engines.packet import ns3
 from tests.engines.packet.plain import plain
 from tests.oracles import vai_sf_reference as reference
 
-STATE = np.dtype(vai_sf.COLUMNS, align=True)
+GIVEN = constants(fc.HPCC)
+STATE = np.dtype([*GIVEN, *vai_sf.COLUMNS], align=True)
 observed, increases, adjusted, adjusts, ignores = (
     plain(getattr(vai_sf, name)) for name in ("observed", "increases", "adjusted", "adjusts", "ignores")
 )
@@ -44,7 +46,9 @@ class Tokens:
 
     def __init__(self, thresh: float, **parameters: Any) -> None:
         self.me, self.flow = records(STATE, 1)[0], SimpleNamespace(sent=0)
-        vai_sf.init_state(resolve(fc.HPCC(vai=True, **parameters)), self.me, thresh)
+        p = resolve(fc.HPCC(vai=True, **{"token_thresh": thresh, **parameters}))
+        copy(p, self.me, GIVEN)
+        vai_sf.init_state(p, self.me)
 
     def ack(self, end: int, sent: int, congestion: float, congested: bool = True) -> bool:
         self.flow.sent = sent
@@ -170,7 +174,7 @@ def test_the_deepest_queue_of_a_path_counts() -> None:
     telemetry[:4, QLEN], telemetry[:4, QLEN_CLASS] = (3000, 9000, 5000, 99_000), (8000, 1000, 2000, 99_000)
     ack = SimpleNamespace(hops=3, telemetry=telemetry)
     for multiq, deepest in ((False, 9000), (True, 8000)):
-        me = SimpleNamespace(format=EXACT, multi=1, multiq=multiq)
+        me = SimpleNamespace(format=EXACT, multi=1, in_classes=multiq)
         assert plain(hpcc.deepest_queue)(me, ack) == deepest
 
 
