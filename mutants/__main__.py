@@ -154,7 +154,7 @@ class Copy:
         open_one = began[-1] if began and began[-1] not in ended else None
         failed = failures[0] if failures else open_one if status not in (*_PASSED, None) else None
         output = (folder / "out").read_text(encoding="utf-8", errors="replace")
-        endless = status == -signal.SIGPROF
+        endless = status in (-signal.SIGPROF, -signal.SIGXCPU)
         bad = {*failures, open_one} if endless and open_one else set(failures)
         return Done(status, failed, endless, ended, bad, output)
 

@@ -12,6 +12,7 @@ import gc
 import importlib
 import json
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -84,6 +85,9 @@ class Watch:
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.say("began", nodeid)
         self.began = time.process_time()
+        if self.go_on:  # of a test that waits for threads nothing comes of a signal that asks Python
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            resource.setrlimit(resource.RLIMIT_CPU, (int(self.began + 3 * self.each) + 1, resource.RLIM_INFINITY))
         signal.setitimer(signal.ITIMER_PROF, self.each, self.each)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
