@@ -14,8 +14,9 @@ __all__ = ["PRESETS", "HPCCMultiQ", "Parameters"]
 if TYPE_CHECKING:  # the contract, held by pyright; at run time sides are imported when used
     from fluidcc.contract import protocol
     from fluidcc.schemes.hpcc.fluid import Feedback, State
-    from fluidcc.schemes.hpcc_multiq import fluid, packet
+    from fluidcc.schemes.hpcc_multiq import fluid, law, packet
 
     _parameters: type[protocol.Parameters] = HPCCMultiQ
+    _law: protocol.LawSide[HPCCMultiQ] = law
     _fluid: protocol.Windowed[HPCCMultiQ, State, Feedback] = fluid
     _packet: protocol.Shown[HPCCMultiQ] = packet
