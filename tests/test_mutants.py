@@ -118,10 +118,15 @@ def test_what_has_no_end_is_killed(checkout: Copy) -> None:
 
 SLOW = """
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 def test_slow():
     while True:
         pass
+
+def test_waits():
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(test_slow)
 
 def test_quick():
     assert os.environ["NUMBA_DISABLE_JIT"] == "1"
@@ -137,7 +142,8 @@ def test_what_is_slow_without_machine_code_is_ended_and_the_rest_goes_on(checkou
     assert set(checkout.seconds_plain(name, each=0.3)) == {f"{name}::test_quick"}
     done = checkout.pytest(Stage([name], only=[f"{name}::test_slow"]), 60.0, each=0.3)
     assert (done.failed, done.endless, done.passed) == (f"{name}::test_slow", True, False)
-    done = checkout.pytest(Stage([name], True, without=(f"{name}::test_slow", f"{name}::test_fails")), 60.0)
+    others = tuple(f"{name}::test_{each}" for each in ("slow", "waits", "fails"))
+    done = checkout.pytest(Stage([name], True, without=others), 60.0)
     assert done.passed
 
 
