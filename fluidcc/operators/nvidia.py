@@ -14,7 +14,7 @@ from fluidcc.operators.config_files import clip, label, listing, number, read_te
 from fluidcc.operators.frames import MTUS, active_mtu
 from fluidcc.operators.nvidia_settings import SETTINGS, UNUSED, canonical
 from fluidcc.operators.nvidia_text import PORT, base_name, dump_column, dump_lines, text_lines
-from fluidcc.operators.other_vendors import vendor_of
+from fluidcc.operators.unread_nics import vendor_of
 from fluidcc.surface import constructor, public
 
 if TYPE_CHECKING:

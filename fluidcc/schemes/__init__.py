@@ -1,1 +1,3 @@
-"""Congestion-control schemes, one folder each: parameters and presets, fluid side, equilibrium."""
+"""Congestion-control schemes, one folder each: `parameters.py`, a law or sides of engines, `__init__.py`.
+
+A folder is enough: it is found, not registered."""

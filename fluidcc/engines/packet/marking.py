@@ -12,6 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.contract import red as rules
+from fluidcc.contract.law import in_world
+from fluidcc.engines.common import scalars
 from fluidcc.engines.common.jit import kernel
 
 # States of a queue.
@@ -20,6 +23,7 @@ UNCONGESTED, CONGESTED, UNDETERMINED, CHECKING = map(np.int64, range(4))
 NOTHING, UE, CE = map(np.int64, range(3))
 _GROWTH = 0.9  # packets that a queue gains within max(T_on), at least, if its port is itself congested
 _SMALL = 2.0  # packets, up to which a queue that is being checked is no sign of congestion
+red = in_world(rules.red, scalars, kernel)
 
 
 @kernel
@@ -31,10 +35,9 @@ def marks(core: Any, uniforms: Any, port: Any, queue: Any) -> Any:
         return True
     if queue <= port.kmin:
         return False
-    chance = port.pmax * (queue - port.kmin) / (port.kmax - port.kmin)
     draw = uniforms[core.drawn]
     core.drawn += 1
-    return draw < chance
+    return draw < red(queue, port.kmin, port.kmax, port.pmax)
 
 
 @kernel

@@ -28,7 +28,7 @@ from fluidcc.theory.control.fixed_point import (
 )
 from fluidcc.theory.control.limit_cycle import limit_cycle
 from fluidcc.theory.control.local import STILL, Local, movement, multi_start, near
-from fluidcc.theory.control.marking import Solution, marked_equilibria
+from fluidcc.theory.control.marked_equilibria import Solution, marked_equilibria
 from fluidcc.theory.control.merging import merged
 from fluidcc.theory.control.states import STARTS, NoEquilibriumError
 from fluidcc.theory.control.utilisation import utilised_equilibria

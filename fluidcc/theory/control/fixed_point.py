@@ -20,7 +20,7 @@ from fluidcc.scenario.model import Link, Scenario
 from fluidcc.surface import constructor, public
 from fluidcc.theory.control.limit_cycle import LimitCycle
 from fluidcc.theory.control.local import Local
-from fluidcc.theory.control.marking import along
+from fluidcc.theory.control.marked_equilibria import along
 from fluidcc.theory.control.merging import merged
 from fluidcc.theory.control.states import States
 

@@ -15,7 +15,7 @@ from fluidcc.scenario.model import RED, resolve
 from fluidcc.theory.control import equilibrium as module
 from fluidcc.theory.control.equilibrium import Equilibrium, _checked, _kinds, _newton, _run, _solved
 from fluidcc.theory.control.fixed_point import _marking, flows_of, links_of
-from fluidcc.theory.control.marking import along
+from fluidcc.theory.control.marked_equilibria import along
 
 SCENARIO = resolve(fc.incast(2))
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from fluidcc.errors import InputError, NoClosedFormError
-from fluidcc.theory.control import marking as module
-from fluidcc.theory.control.marking import (
+from fluidcc.theory.control import marked_equilibria as module
+from fluidcc.theory.control.marked_equilibria import (
     _at_line_rate,
     _determined,
     _iterated,

@@ -104,8 +104,8 @@ def test_a_point_is_described_by_its_links_and_flows(monkeypatch: pytest.MonkeyP
     red = SimpleNamespace(kmin=10.0, kmax=30.0, pmax=0.4)
     links = [SimpleNamespace(name=None, marking=red, rate=8.0) for _ in range(3)]
     flows = [
-        SimpleNamespace(name=None, path=(0,), multiplicity=2.0),
-        SimpleNamespace(name=None, path=(2,), multiplicity=1.0),
+        SimpleNamespace(name=None, path=(0,), multiplicity=2.0, scheme="dcqcn"),
+        SimpleNamespace(name=None, path=(2,), multiplicity=1.0, scheme="dcqcn"),
     ]
     scenario: Any = SimpleNamespace(links=links, flows=flows)
     made = SimpleNamespace(
@@ -114,7 +114,8 @@ def test_a_point_is_described_by_its_links_and_flows(monkeypatch: pytest.MonkeyP
         system=SimpleNamespace(observables=lambda y: {"alpha": np.array([[0.25], [np.nan]])}),
     )
     monkeypatch.setattr(fixed_point, "States", lambda system: made)
-    monkeypatch.setattr(fixed_point, "_key", lambda scenario, flow, name: f"{name} of {flow}")
+    shown = SimpleNamespace(OBSERVABLES={"alpha": ("bytes", "its unit is in its name")})
+    monkeypatch.setattr(fixed_point, "fluid_of", lambda scheme: shown)
     network = SimpleNamespace(queues=2, by_link=lambda x: x[::-1])
     found: Any = SimpleNamespace(
         states=SimpleNamespace(system=SimpleNamespace(network=network)),
@@ -125,7 +126,7 @@ def test_a_point_is_described_by_its_links_and_flows(monkeypatch: pytest.MonkeyP
     assert [row["marking_probability"] for row in point.links] == pytest.approx([0.1, 0.2, 0.0])
     assert [row["utilisation"] for row in point.links] == pytest.approx([0.75, 0.0, 0.5])
     assert point.flows[0] == {
-        "name": "flow 0", "marking_probability": pytest.approx(0.1), "rate_bytes_per_s": 3.0, "alpha of 0": 0.25
+        "name": "flow 0", "marking_probability": pytest.approx(0.1), "rate_bytes_per_s": 3.0, "alpha_bytes": 0.25
     }  # fmt: skip
     assert set(point.flows[1]) == {"name", "marking_probability", "rate_bytes_per_s"}
 

@@ -330,7 +330,7 @@ def test_more_than_three_rates_at_one_marking_are_not_called_unique(monkeypatch:
     scenario = three_groups(3, "40Gbps", timer="3.13ms", cnp_interval="62us", alpha_timer="106.7us", **changes)
     assert len(sender_of(resolve(scenario)).pieces) == 5
     for search in ("pairs", "triples"):
-        monkeypatch.setattr(f"fluidcc.theory.control.marking.{search}", lambda *_: [])
+        monkeypatch.setattr(f"fluidcc.theory.control.marked_equilibria.{search}", lambda *_: [])
     found = fc.equilibrium(scenario)
     assert found.unique is None
     assert fc.equilibrium(three_groups(3)).unique  # three pieces: the searches are all there is
