@@ -6,14 +6,18 @@ functions would be shorter, but would defeat the cache of machine code.
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import linecache
+import threading
 from collections.abc import Callable, Mapping
+from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
 from fluidcc.contract import registry
 from fluidcc.contract.models import Scheme
 
+_lock = threading.Lock()
 S = TypeVar("S")
 Rules = Mapping[str, Mapping[str, Callable[..., Any]]]  # by rule and table the function that follows it
 
@@ -44,6 +48,17 @@ def known(pick: Callable[[Scheme], S | None]) -> tuple[dict[str, S], dict[str, E
                 raise
             refused[scheme.name] = error
     return found, refused
+
+
+def follow_registry(dispatch: ModuleType, loop: ModuleType) -> None:
+    """Make an engine's chains and its loop again once schemes are registered that its ``dispatch`` does not know.
+
+    Their table is of another type: what takes it is compiled again, and finds the new chains.
+    """
+    with _lock:
+        if registry.outside() != dispatch.KNOWN:
+            importlib.reload(dispatch)
+            importlib.reload(loop)  # so that its machine code is kept apart
 
 
 def field(name: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from fluidcc.contract import registry
 from fluidcc.engines.common import jit
 from fluidcc.engines.common.chains import Chain, field, known, made
 from fluidcc.engines.flow_level.laws import side_of
@@ -39,6 +40,8 @@ on_bytes: Any = _chains["on_bytes"]
 # A table of states for each scheme, with a row for each slot of the one that runs.
 Senders: Any = NamedTuple("Senders", [(field(name), Any) for name in SIDES])  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]
 Senders.__module__ = __name__  # where the cache of machine code looks for it
+
+KNOWN = registry.outside()  # what was registered as this was made
 
 
 def tables(scheme: str, rows: int) -> Any:

@@ -11,9 +11,10 @@ import numpy as np
 from fluidcc.contract.bind import binder
 from fluidcc.contract.registry import hybrid_of
 from fluidcc.engines.common.bounds import check_bounds, check_packet_size
+from fluidcc.engines.common.chains import follow_registry
 from fluidcc.engines.common.frames import CONTROL_BYTES, ack_size
 from fluidcc.engines.common.topology import Topology, single_flows, topology_of
-from fluidcc.engines.hybrid import dispatch, layout, packet_scale
+from fluidcc.engines.hybrid import dispatch, engine, layout, packet_scale
 from fluidcc.engines.hybrid.bounds import MOST_EVENTS, MOST_FLOWS, check_events, check_periods
 from fluidcc.engines.hybrid.dependents import followers_of, refuse_sharing
 from fluidcc.engines.hybrid.layout import NEVER, RING, Sim, records
@@ -77,6 +78,7 @@ def prepare(scenario: Scenario, times: Times, most_events: float = MOST_EVENTS) 
     flows["first"], flows["hops"] = np.cumsum(lengths) - lengths, lengths
     hops = records(layout.HOP, int(lengths.sum()))
     links = records(layout.LINK, len(scenario.links))
+    follow_registry(dispatch, engine)
     senders = dispatch.tables([scenario.flows[m].scheme.name for m in members])
     _flows(scenario, topology, members, flows, hops, senders)
     _nics(topology, flows)

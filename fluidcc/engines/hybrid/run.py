@@ -13,9 +13,8 @@ import xarray as xr
 from fluidcc.engines.common.jit import compiled
 from fluidcc.engines.common.outcome import Outcome, QueueMoments
 from fluidcc.engines.common.times import horizon_and_window, seed_of
-from fluidcc.engines.hybrid import dispatch, layout, packet_scale
+from fluidcc.engines.hybrid import dispatch, engine, layout, packet_scale
 from fluidcc.engines.hybrid.build import Prepared, Times, grown, prepare
-from fluidcc.engines.hybrid.engine import run
 from fluidcc.engines.hybrid.layout import Sim
 from fluidcc.engines.hybrid.region import BeyondBufferError
 from fluidcc.engines.hybrid.statistics import in_bins, lengths_of
@@ -45,11 +44,11 @@ def simulate(
     """
     seed = seed_of(seed)
     prepared = prepare(scenario, times_in_seconds(scenario, until, window, sample_interval))
-    before = compiled(run)
+    before = compiled(engine.run)
     began = time.perf_counter()
     with waiting("preparing the hybrid engine (the first time it is compiled: some 20 s)"):
         warm_up(prepared)
-    compile_s = time.perf_counter() - began if compiled(run) > before else 0.0
+    compile_s = time.perf_counter() - began if compiled(engine.run) > before else 0.0
     with Bar(f"simulating {show(prepared.times.until, TIME)}", round(prepared.times.until * 1e12), "ps") as bar:
         sim, wall_s = execute(prepared, seed, report=bar)
     summary = summary_of(scenario, prepared, sim, {"seed": seed, "compile_s": compile_s, "wall_s": wall_s})
@@ -58,7 +57,7 @@ def simulate(
 
 def warm_up(prepared: Prepared) -> None:
     """Compile the loop, or load it from the cache: a call that executes nothing."""
-    run(prepared.seeded(0), 0)
+    engine.run(prepared.seeded(0), 0)
 
 
 def times_in_seconds(scenario: Scenario, until: Any, window: Any, sample_interval: Any) -> Times:
@@ -106,7 +105,7 @@ def execute(
     last, then = -1.0, 0  # an instant, and how many events there had been as it came
     while True:
         began = time.perf_counter()
-        status = run(sim, _BETWEEN_LOOKS if within_buffer else _AT_ONCE)
+        status = engine.run(sim, _BETWEEN_LOOKS if within_buffer else _AT_ONCE)
         wall += time.perf_counter() - began
         if within_buffer and bool((sim.links["most"] > sim.links["room"]).any()):
             raise BeyondBufferError

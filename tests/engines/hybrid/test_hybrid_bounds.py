@@ -77,6 +77,6 @@ def test_what_takes_too_long_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
         sim.core[0].events += 1 << 20
         return layout.RUNNING
 
-    monkeypatch.setattr(hybrid, "run", stuck)
+    monkeypatch.setattr(hybrid.engine, "run", stuck)
     with pytest.raises(InputError, match="at 0s of 40ms, and stands still"):
         hybrid.execute(prepared, 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import pytest
 import fluidcc as fc
 from fluidcc.contract import registry
 from fluidcc.contract.models import Scheme
+from fluidcc.engines.common import chains
 from fluidcc.engines.packet.laws import packet_of, side_of
 from fluidcc.schemes import dctcp
 from fluidcc.schemes.dctcp import packet as dctcp_packet
@@ -128,3 +129,18 @@ def test_powertcp_s_packets_do_what_its_paper_says(monkeypatch: pytest.MonkeyPat
     samples = np.zeros((1, 1, 5))
     plain(side.rules["observe"])(samples, 0, 0, state)
     assert samples[0, 0, 3:].tolist() == [state.now.window, state.now.power]
+
+
+def test_chains_and_their_loop_are_made_again_for_a_scheme_that_is_registered_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else the engine that is loaded already would refuse it; and once is enough."""
+    made: list[str] = []
+    dispatch, loop = ModuleType("dispatch"), ModuleType("loop")
+    vars(dispatch)["KNOWN"] = registry.outside()
+    monkeypatch.setattr(chains, "importlib", SimpleNamespace(reload=lambda module: made.append(module.__name__)))
+    chains.follow_registry(dispatch, loop)
+    assert made == []
+    monkeypatch.setattr(registry, "_outside", {"late": registry.scheme("dctcp")})
+    chains.follow_registry(dispatch, loop)
+    assert made == ["dispatch", "loop"]
