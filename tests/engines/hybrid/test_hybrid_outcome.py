@@ -210,7 +210,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch, *steps: tuple[int, float, int]) ->
         sim.core[0].now, sim.core[0].events = now, events
         return status
 
-    monkeypatch.setattr(run, "run", loop)
+    monkeypatch.setattr(run.engine, "run", loop)
     return asked
 
 
