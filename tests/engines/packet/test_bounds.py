@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import fluidcc as fc
+from fluidcc.engines.common import bounds
 from fluidcc.engines.packet import run
 from fluidcc.errors import InputError
 from fluidcc.results.memory import VARIABLE
@@ -71,3 +72,9 @@ def test_memory(given: dict[str, Any], options: dict[str, Any], says: str, monke
     monkeypatch.setattr(run, "_LOG", 1000)
     with pytest.raises(InputError, match=rf"^\d+ {says} .* of memory, where 300KB may be taken; .*{VARIABLE}="):
         packets(fc.incast(2, **given), **options)
+
+
+def test_headers_of_the_largest_packet_are_taken_and_a_byte_more_is_not() -> None:
+    bounds.check_packet_size(fc.incast(2, header_bytes=float(bounds.LARGEST_PACKET)))
+    with pytest.raises(InputError, match="are no header; write at most 65536 B"):
+        bounds.check_packet_size(fc.incast(2, header_bytes=bounds.LARGEST_PACKET + 1.0))

@@ -1,0 +1,27 @@
+"""Metrics of several runs of one scenario, by hand; nothing is compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fluidcc.engines.common.outcome import Outcome, QueueMoments, metrics_of
+
+
+def moments(mean: float) -> QueueMoments:
+    """A queue of 2 s that is always as long."""
+    spent, area = np.zeros(8), np.zeros(8)
+    return QueueMoments(2.0, 2 * mean, 2 * mean**2, mean, mean, mean, 0.5, spent, area)
+
+
+def outcome(*means: float) -> Outcome:
+    return Outcome([moments(mean) for mean in means], [0, 0], np.array([1.0, 3.0]), np.array([1.0, 1.0]), 5)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # bins without time have no percentiles
+def test_queues_are_those_of_the_link_with_the_largest_mean() -> None:
+    """Over all runs: the second link's, which has less than the first in one of them."""
+    together, each, rates = metrics_of([outcome(30.0, 10.0), outcome(0.0, 50.0)])
+    assert together["queue_bytes.mean"] == pytest.approx(30.0)
+    assert each["queue_bytes.mean"].tolist() == [10.0, 50.0]
+    assert rates.tolist() == [2.0]
