@@ -270,9 +270,9 @@ class LawSide(Protocol[P_contra]):
     ``state`` is a ``State``, ``progress`` a `fluidcc.contract.signals.Progress`, ``observed`` the probability that a
     packet acknowledged in the step carries a mark; with ``on_hop(parameters, queue, output, arriving, capacity)``, the
     largest of what that makes of the path's links. ``NEEDS`` names what the law uses in addition to marks and bytes:
-    ``"telemetry"`` (``on_hop``), ``"delay"`` (``progress.rtt``) or ``"undetermined"`` (marks that the flow level has
-    not); ``ONLY`` is that of a fluid side. ``SWITCHES`` are
-    the parameters' properties that are true or false: a law asks for these, not for words.
+    ``"telemetry"`` (``on_hop``), ``"delay"`` (``progress.rtt``) or ``"undetermined"`` (marks UE, which the flow level
+    does not follow); ``ONLY`` is that of a fluid side. ``SWITCHES`` are the parameters' properties that are true or
+    false: a law asks for these, not for words.
 
     A law without a window is of rates: the fluid follows its slope, which is what ``on_step`` changes in a time over
     that time, as the time goes to 0. It may use ``dt``, ``newly``, the packet and the line rate of ``progress``.

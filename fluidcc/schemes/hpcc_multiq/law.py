@@ -1,6 +1,6 @@
 """MultiQ's law: HPCC's, with a utilisation that is the class's own; one class fills the link, as at the flow level."""
 
-from fluidcc.schemes.hpcc import law
+import fluidcc.schemes.hpcc.law as law
 from fluidcc.schemes.hpcc.law import NEEDS, SWITCHES, State, largest_window, on_step, rate, start, window, xp
 from fluidcc.schemes.hpcc.law import on_class_hop as on_hop
 
