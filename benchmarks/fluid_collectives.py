@@ -25,7 +25,7 @@ from fluidcc.workloads.collectives.run import Case, run
 from fluidcc.workloads.collectives.validity import beyond_target
 from fluidcc.workloads.fabrics import Topology
 
-SCHEMES = ("none", "dctcp", "swift", "hpcc", "nscc", "dcqcn")
+SCHEMES = ("none", "dctcp", "swift", "hpcc", "nscc", "timely", "acc", "dcqcn")
 PATTERNS = ("ring", "tree", "all-to-all", "chain")
 CASES = 60
 SEEDS = {"dcqcn": 4}  # of schemes in which chance decides; 1 of others

@@ -68,6 +68,18 @@ MEASURED: dict[str, dict[str, Measured]] = {
         "all-to-all": Measured(48, 60),
         "chain": Measured(58, 60),
     },
+    "timely": {
+        "ring": Measured(53, 60),
+        "tree": Measured(44, 60),
+        "all-to-all": Measured(32, 60),
+        "chain": Measured(57, 60),
+    },
+    "acc": {
+        "ring": Measured(49, 60),
+        "tree": Measured(43, 60),
+        "all-to-all": Measured(26, 60),
+        "chain": Measured(58, 60),
+    },
     "dcqcn": {
         "ring": Measured(28, 36),
         "tree": Measured(24, 36),

@@ -349,7 +349,8 @@ def under(scheme: str) -> Any:
         ("hpcc", [ring(algorithm="tree")], "tree 78% of 60", "ring and chain of it are"),
         ("nscc", [ring()], "ring 80% of 60", "chain of it are"),
         ("dcqcn", [], "ring 78% of 36, tree 67% of 36, all-to-all 67% of 36, chain 89% of 36", ""),  # a schedule
-        ("timely", [ring()], "timely was not measured", ""),
+        ("timely", [ring()], "ring 88% of 60", "chain of it are"),
+        ("hpcc-multiq", [ring()], "hpcc-multiq was not measured", ""),
     ],
 )
 def test_doubts_are_told_below_nine_of_ten(scheme: str, jobs: list[Job], poor: str, good: str) -> None:

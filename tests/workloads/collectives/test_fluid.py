@@ -73,8 +73,8 @@ def test_what_it_misses_is_refused_by_name_and_runs_if_told_to() -> None:
         run("fluid", "dcqcn", collectives="all-reduce")
     study = fc.collective("all-reduce", "leaf-spine:4x2x4", "dcqcn", hosts=8, engine="fluid", unchecked=True)
     assert "dcqcn was within 5 %" in study.summary()[0]["unchecked"][0]
-    with pytest.raises(InputError, match="engine: timely was not measured"):
-        run("fluid", "timely", collectives="all-reduce")
+    with pytest.raises(InputError, match="engine: hpcc-multiq was not measured"):
+        run("fluid", "hpcc-multiq", collectives="all-reduce")
     with pytest.raises(InputError, match="engine: 'hybrid' runs no collectives; write packet or fluid"):
         run("hybrid", collectives="all-reduce")
 
