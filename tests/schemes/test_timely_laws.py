@@ -126,7 +126,7 @@ def test_a_step_without_completion_changes_nothing() -> None:
 
 
 def test_completions_of_one_step_share_the_change_of_the_rtt() -> None:
-    """As often as segments end, the average takes an equal part of the change, and the rate the same reaction."""
+    """The average takes, as often as segments end, an equal part of the change, and the rate the same reaction."""
     p, state, signals = drawn(5, patched=True)
     p, s, now = steps(p, state, signals, 2, 3, 7)
 

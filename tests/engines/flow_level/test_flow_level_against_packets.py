@@ -43,7 +43,7 @@ def test_jobs_end_when_they_do_by_packets(scheme: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["timely", "acc"])
 def test_rings_end_when_they_do_by_packets(scheme: str) -> None:
-    """Of the first four, three: who is starved in a permutation or an all-to-all is decided by the order of packets."""
+    """Three of the first four: who is starved in a permutation or an all-to-all is decided by the order of packets."""
     ends = [measured(case(number), scheme, ["dynamics"])["dynamics"].end for number in (0, 4, 8, 12)]
     assert sum(abs(end) <= AIM for end in ends) >= 3, ends
 
