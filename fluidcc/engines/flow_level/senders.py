@@ -171,7 +171,7 @@ def _words(table: Any) -> np.ndarray:
 
 
 class Compiled:
-    """Senders of a run on their compiled side."""
+    """Senders of a run: their compiled rules, and as many slots as there are transfers under way."""
 
     def __init__(self, scenario: Scenario, first: np.ndarray, net: memory.Net, slots: int, seed: int) -> None:
         self.scheme = scenario.flows[0].scheme.name

@@ -29,6 +29,7 @@ STATE = np.dtype(
     [
         *_GIVEN,
         ("packet", _F),  # in the bytes that windows count
+        # state
         ("W", _F),
         ("alpha", _F),
         ("answered", _I),  # packets acknowledged since alpha's last update

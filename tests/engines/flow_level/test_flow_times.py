@@ -32,7 +32,7 @@ def bytes_of(times: FlowTimes) -> np.ndarray:
 
 
 @pytest.mark.parametrize("model", ["ideal", "dynamics"])
-@pytest.mark.parametrize("scheme", ["none", "dcqcn", "swift", "dctcp"])
+@pytest.mark.parametrize("scheme", ["none", "dcqcn", "swift", "dctcp", "timely", "acc"])
 def test_a_flow_alone_takes_the_unloaded_time(model: str, scheme: str) -> None:
     """To a packet's time onto a link; schemes that aim below the link's rate take longer (HPCC)."""
     rows = [(0, 5 + i % 3 if i % 2 else 1, 1e-3 * i, size) for i, size in enumerate(SIZES)]
