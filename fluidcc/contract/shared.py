@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from types import FunctionType
+from collections.abc import Iterable, Iterator
+from types import FunctionType, ModuleType
 from typing import Any
 
 from fluidcc.contract import registry
@@ -24,16 +24,18 @@ def _functions(scheme: Scheme, engine: str) -> set[str]:
     made = getattr(side, "__file__", None) is None
     home = scheme.module("law") if made else side
     within = f"{scheme.package.rpartition('.')[0] or scheme.package}."  # one scheme may add to another's rules
-    waiting = [] if home is None else list(_of_schemes(vars(home), within))
+    waiting = [] if home is None else list(_of_schemes(vars(home).values(), within))
     if (base := getattr(side, "BASE", None)) is not None:
-        waiting += _of_schemes(vars(registry.scheme(base).module(engine)), within)
+        waiting += _of_schemes(vars(registry.scheme(base).module(engine)).values(), within)
     found = dict[int, FunctionType]()
     while waiting:
         function = waiting.pop()
         if id(function) not in found:
             found[id(function)] = function
-            called = {name: function.__globals__.get(name) for name in function.__code__.co_names}
-            waiting += _of_schemes(called, within)
+            names = function.__code__.co_names
+            called = [function.__globals__.get(name) for name in names]
+            by_module = [getattr(each, name, None) for each in called if isinstance(each, ModuleType) for name in names]
+            waiting += _of_schemes([*called, *by_module], within)
     own = f".{engine}"
     return {
         f"{each.__module__.removeprefix(within)}.{each.__name__}"
@@ -42,9 +44,9 @@ def _functions(scheme: Scheme, engine: str) -> set[str]:
     }
 
 
-def _of_schemes(space: dict[str, Any], within: str) -> Iterator[FunctionType]:
-    """Functions among some names that are of schemes, compiled or not."""
-    for value in space.values():
+def _of_schemes(values: Iterable[Any], within: str) -> Iterator[FunctionType]:
+    """Functions among some values that are of schemes, compiled or not."""
+    for value in values:
         function = getattr(value, "py_func", value)
         if isinstance(function, FunctionType) and f"{function.__module__}.".startswith(within):
             yield function

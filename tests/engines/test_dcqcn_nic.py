@@ -1,8 +1,8 @@
 """What NVIDIA's NICs do beyond the paper, worked out by hand, in both engines that have the algorithm itself.
 
-The rules of each engine run as plain Python on a flow of their own, with CNPs, bytes and timers at times that are
-written here. Times are microseconds, rates of a line that carries 1000. The two engines share no rule, so that a case
-they both pass is as the comment beside it says. Tolerance, stated before measuring: rounding, 1e-12.
+The rules run as plain Python on a flow of their own, on each engine's clock, with CNPs, bytes and timers at times that
+are written here. Times are microseconds, rates of a line that carries 1000. Both engines follow the same rules, so what
+holds them is the number that stands in each case. Tolerance, stated before measuring: rounding, 1e-12.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Packets:
     def count(self, time: float) -> None:
         """The byte counter comes round."""
         self.until(time)
-        plain(packet.on_sent)(self.flow, self.me, self.me.byte_counter - self.me.bytes)
+        plain(packet.on_sent)(self.flow, self.me, self.flow.counter - self.flow.gone)
 
     @property
     def alpha(self) -> float:

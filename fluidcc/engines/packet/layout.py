@@ -326,6 +326,10 @@ FLOW = lines(
         ("reports", _I),  # what the next ACK reports
         ("disorder", _I),  # packets that came after a later one
         ("farthest", _I),  # payload bytes: end of the latest of them so far
+        # what a law of events waits for: a time, and a number of wire bytes that have gone
+        ("timer", _I),
+        ("counter", _F),
+        ("gone", _F),
         # counts at the window's edges
         ("sent_open", _I),
         ("sent_close", _I),

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import fluidcc as fc
 from fluidcc.engines.packet import layout
 from fluidcc.engines.packet.build import grown_packets, prepare
+from fluidcc.engines.packet.calendar import new_calendar
 from fluidcc.engines.packet.host import deliver
 from fluidcc.engines.packet.layout import ACK, CNP, DATA, records
 from fluidcc.engines.packet.marking import CE, CHECKING, CONGESTED, NOTHING, UE, UNCONGESTED, UNDETERMINED, ternary
@@ -329,7 +330,8 @@ def test_dcqcn_cuts_less_for_ue(gain: float) -> None:
     cuts = []
     for undetermined_only in (0, 1):
         flow, me = sender(dcqcn, fc.DCQCN(tcd=True, ue_gain=gain, initial_alpha=0.4), 1e9)
-        sim = SimpleNamespace(core=records(layout.CORE, 1))
+        core = records(layout.CORE, 1)
+        sim = SimpleNamespace(core=core, calendar=new_calendar(core[0], 64, 0.0))
         plain(dcqcn.on_cnp)(
             sim, 0, flow, me, SimpleNamespace(marks=1 - undetermined_only, undetermined=undetermined_only)
         )
