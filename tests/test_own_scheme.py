@@ -23,6 +23,9 @@ ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "own_scheme"
 SIDES = ROOT / "tests" / "data" / "aimd_sides"  # fluid, packets and equilibrium of the example, written by hand
 POWERTCP = ROOT / "examples" / "powertcp"
+EXAMPLES = (EXAMPLE, POWERTCP)
+# Always the same two from outside, so that the loops of packets are compiled once for all tests here.
+BOTH = "import aimd_ecn, powertcp, fluidcc as fc\nfc.register(aimd_ecn), fc.register(powertcp)\n"
 COMMAND = "import sys; from fluidcc.cli import main; sys.exit(main())"
 
 
@@ -55,10 +58,11 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("users_flags")
-@pytest.mark.parametrize("example", [EXAMPLE, POWERTCP], ids=lambda path: path.name)
-def test_its_own_tests_pass_from_outside(example: Path, tmp_path: Path) -> None:
-    """The loop is compiled with a branch for the scheme; another process finds it in the cache."""
-    python("-m", "pytest", "-q", "-p", "no:cacheprovider", str(example / "tests"), cwd=tmp_path, path=(example,))
+def test_the_examples_own_tests_pass_from_outside(tmp_path: Path) -> None:
+    """The loops are compiled with a branch for each of the schemes; another process finds them in the cache."""
+    tests = [str(example / "tests") for example in EXAMPLES]
+    code = BOTH + "import sys, pytest; sys.exit(pytest.main(sys.argv[1:]))"
+    python("-c", code, "-q", "-p", "no:cacheprovider", *tests, cwd=tmp_path, path=EXAMPLES)
 
 
 @pytest.mark.slow
@@ -80,30 +84,30 @@ print(json.dumps([run.summary["scheme"], fc.stability(scenario).stable, swept.si
 @pytest.mark.slow
 def test_it_may_come_after_a_run_of_packets(tmp_path: Path) -> None:
     """The loop is made anew, others' runs are the same, and both orders give the same."""
-    code = """
+    code = f"""
 import json
 import fluidcc as fc
 def queue(scheme): return fc.simulate(fc.incast(4, rate="10Gbps", scheme=scheme), "1ms", engine="packet").summary
 first = queue(fc.HPCC())
-import aimd_ecn
-own = queue(aimd_ecn.AIMD())  # registered by being met
+{BOTH}
+own = queue(aimd_ecn.AIMD())
 again = queue(fc.HPCC())
 same = all(first[k] == again[k] for k in ("events", "queue_bytes", "rate_bytes_per_s"))
 print(json.dumps([same, own["scheme"], own["events"] > 1000]))
 """
-    assert json.loads(python("-c", code, cwd=tmp_path, path=(EXAMPLE,))) == [True, "aimd-ecn", True]
+    assert json.loads(python("-c", code, cwd=tmp_path, path=EXAMPLES)) == [True, "aimd-ecn", True]
 
 
 @pytest.mark.slow
 def test_it_runs_without_compilation(tmp_path: Path) -> None:
-    """The generated chains are plain Python too, and give the same events."""
+    """The generated chains are plain Python too, and give the same events; a scheme is registered by being met."""
     code = """
-import json, os, aimd_ecn, fluidcc as fc
+import json, aimd_ecn, fluidcc as fc
 scenario = fc.incast(3, rate="10Gbps", scheme=aimd_ecn.AIMD())
 print(json.dumps(fc.simulate(scenario, "200us", engine="packet", seed=3).summary["events"]))
 """
-    plain = python("-c", "import os; os.environ['NUMBA_DISABLE_JIT'] = '1'\n" + code, cwd=tmp_path, path=(EXAMPLE,))
-    assert plain == python("-c", code, cwd=tmp_path, path=(EXAMPLE,))
+    plain = python("-c", "import os; os.environ['NUMBA_DISABLE_JIT'] = '1'\n" + code, cwd=tmp_path, path=EXAMPLES)
+    assert plain == python("-c", BOTH + code, cwd=tmp_path, path=EXAMPLES)
 
 
 @pytest.mark.parametrize(("example", "files"), [("own_scheme/aimd_ecn", "Four"), ("powertcp/powertcp", "Three")])
@@ -154,7 +158,7 @@ print(json.dumps(said))
 @pytest.mark.slow
 def test_an_installed_package_is_crosschecked(tmp_path: Path, installed: Path) -> None:
     arguments = ("crosscheck", "aimd-ecn", "--flows", "4", "--seeds", "2", "--json")
-    found = json.loads(python("-c", COMMAND, *arguments, cwd=tmp_path, path=(EXAMPLE, installed)))
+    found = json.loads(python("-c", BOTH + COMMAND, *arguments, cwd=tmp_path, path=(*EXAMPLES, installed)))
     assert found["within"]
     assert set(found["tolerance"]) == {"queue_mean_rel", "rate_rel_max"}
 
