@@ -1,24 +1,19 @@
 """Dispatch to the rule of a flow's scheme: plain chains on the scheme's number, so that a compiled loop can be cached.
 
-The chains are generated, as text, from the sides of all schemes that are known (`fluidcc.contract.protocol`). Passing
-functions would be shorter, but would defeat the cache of machine code.
+The chains are generated, as text, from the sides of the built-in schemes (`fluidcc.contract.protocol`). Passing
+functions would be shorter, but would defeat the cache of machine code. Schemes from outside have the numbers behind:
+their rules are compiled each by itself, and called by their addresses (`fluidcc.engines.common.outside`).
 """
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import linecache
-import threading
 from collections.abc import Callable, Mapping
-from types import ModuleType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-from fluidcc.contract import registry
-from fluidcc.contract.models import Scheme
+from fluidcc.engines.common import jit
 
-_lock = threading.Lock()
-S = TypeVar("S")
 Rules = Mapping[str, Mapping[str, Callable[..., Any]]]  # by rule and table the function that follows it
 
 
@@ -29,36 +24,6 @@ class Chain(NamedTuple):
     given: str
     nothing: str
     text: str
-
-
-def known(pick: Callable[[Scheme], S | None]) -> tuple[dict[str, S], dict[str, Exception]]:
-    """Models of an engine by scheme, those of outside schemes last; and outside schemes that are left out, and why.
-
-    An outside scheme that breaks its contract harms no other.
-    """
-    found: dict[str, S] = {}
-    refused: dict[str, Exception] = {}
-    for scheme in (*map(registry.scheme, registry.built_in()), *registry.outside()):
-        try:
-            model = pick(scheme)
-            if model is not None:
-                found[scheme.name] = model
-        except Exception as error:
-            if scheme.name in registry.built_in():
-                raise
-            refused[scheme.name] = error
-    return found, refused
-
-
-def follow_registry(dispatch: ModuleType, loop: ModuleType) -> None:
-    """Make an engine's chains and its loop again once schemes are registered that its ``dispatch`` does not know.
-
-    Their table is of another type: what takes it is compiled again, and finds the new chains.
-    """
-    with _lock:
-        if registry.outside() != dispatch.KNOWN:
-            importlib.reload(dispatch)
-            importlib.reload(loop)  # so that its machine code is kept apart
 
 
 def field(name: str) -> str:
@@ -72,7 +37,7 @@ def made(
     given: Mapping[str, str],
     rules: Rules,
     number: Mapping[str, int],
-    jit: Any,
+    call: Any,
 ) -> dict[str, Any]:
     """Compile the chains; tracebacks and debuggers see their text.
 
@@ -87,43 +52,73 @@ def made(
     rules : mapping
         What the schemes have.
     number : mapping of int
-        Of each table, as flows have it.
-    jit : module
-        With ``kernel``, ``inlined`` and ``inlined_by_llvm``.
+        Of each table, as flows have it; schemes from outside follow.
+    call : callable
+        Calls a rule by its address.
     """
-    text, name = _text(engine, chains, given, rules, number), f"<fluidcc {engine} dispatch of {', '.join(number)}>"
-    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    lines: list[str] = []
+    for column, (rule, chain) in enumerate(chains.items()):
+        lines += _head(rule, chain)
+        for i, (name, function) in enumerate(rules[rule].items()):
+            state = f"sim.senders.{field(name)}[flow.row]"
+            lines += [f"    {'elif' if i else 'if'} flow.scheme == {number[name]}:  # {name}"]
+            lines += [f"        {'return ' if chain.nothing else ''}{_called(rule, name, function, state, given)}"]
+        passed = ", ".join([*_more(chain), "0", "0", "0"][:3])
+        result = f"return call(address, sim, f, {passed}) != 0" if chain.nothing else f"call(address, sim, f, {passed})"
+        lines += [
+            f"    if flow.scheme >= {len(number)}:",
+            f"        address = sim.calls[flow.scheme - {len(number)}, {column}]",
+        ]
+        lines += ["        if address != 0:", f"            {result}", f"    return {chain.nothing}", ""]
+    names = {f"{field(scheme)}_{rule}": each for rule, found in rules.items() for scheme, each in found.items()}
+    return _compiled(lines, engine, ", ".join(number), {**names, "call": call})
+
+
+def outside(
+    engine: str, chains: Mapping[str, Chain], given: Mapping[str, str], name: str, side: Any, state_at: Any
+) -> dict[str, Any]:
+    """Compile the rules of a scheme from outside, each as a function that `made`'s chain may call by its address."""
+    lines: list[str] = []
+    for rule, function in side.rules.items():
+        chain = chains[rule]._replace(how="kernel", given="sim, f, a, b, c")
+        called = _called(rule, name, function, "state_at(sim.outside, flow.row)", given)
+        lines += _head(rule, chain)
+        lines += [f"    {word} = {passed}" for word, passed in zip(_more(chains[rule]), "abc", strict=False)]
+        lines += [f"    return int({called})", ""] if chain.nothing else [f"    {called}", "    return 0", ""]
+    names = {f"{field(name)}_{rule}": each for rule, each in side.rules.items()}
+    return _compiled(lines, engine, name, {**names, "state_at": state_at}) if lines else {}
+
+
+def zeros(chain: Chain) -> tuple[int | float, int | float, int | float]:
+    """Return numbers of the kinds that a chain passes on besides the run and the flow."""
+    first, second, third = (0.0 if word == "dt" else 0 for word in [*_more(chain), "", "", ""][:3])
+    return first, second, third
+
+
+def _more(chain: Chain) -> list[str]:
+    return chain.given.split(", ")[2:]
+
+
+def _head(rule: str, chain: Chain) -> list[str]:
+    return ["", f"@{chain.how}", f"def {rule}({chain.given}):", f'    """{chain.text}"""', "    flow = sim.flows[f]"]
+
+
+def _called(rule: str, name: str, function: Any, state: str, given: Mapping[str, str]) -> str:
+    taken = inspect.signature(getattr(function, "py_func", function)).parameters
+    arguments = ", ".join({"state": state, **given}.get(argument, argument) for argument in taken)
+    return f"{field(name)}_{rule}({arguments})"
+
+
+def _compiled(lines: list[str], engine: str, of: str, names: Mapping[str, Any]) -> dict[str, Any]:
+    lines = [f'"""Generated from the registry of schemes by fluidcc.engines.{engine}.dispatch."""', "", *lines]
+    text, file = "\n".join(lines), f"<fluidcc {engine} dispatch of {of}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     space: dict[str, Any] = {
         "kernel": jit.kernel,
         "inlined": jit.inlined,
         "inlined_by_llvm": jit.inlined_by_llvm,
         "__name__": f"fluidcc.engines.{engine}.dispatch",
+        **names,
     }
-    for rule, functions in rules.items():
-        space |= {f"{field(scheme)}_{rule}": function for scheme, function in functions.items()}
-    exec(compile(text, name, "exec"), space)  # our own text, made of checked names
+    exec(compile(text, file, "exec"), space)  # our own text, made of checked names
     return space
-
-
-def _text(
-    engine: str, chains: Mapping[str, Chain], given: Mapping[str, str], rules: Rules, number: Mapping[str, int]
-) -> str:
-    """Source of the chains."""
-    lines = [f'"""Generated from the registry of schemes by fluidcc.engines.{engine}.dispatch."""', ""]
-    for rule, chain in chains.items():
-        lines += [
-            "",
-            f"@{chain.how}",
-            f"def {rule}({chain.given}):",
-            f'    """{chain.text}"""',
-            "    flow = sim.flows[f]",
-        ]
-        for i, (name, function) in enumerate(rules[rule].items()):
-            state = f"sim.senders.{field(name)}[flow.row]"
-            taken = inspect.signature(getattr(function, "py_func", function)).parameters
-            arguments = ", ".join({"state": state, **given}.get(argument, argument) for argument in taken)
-            call = f"{field(name)}_{rule}({arguments})"
-            lines += [f"    {'elif' if i else 'if'} flow.scheme == {number[name]}:  # {name}"]
-            lines += [f"        {'return ' if chain.nothing else ''}{call}"]
-        lines += [f"    return {chain.nothing}", ""] if chain.nothing else [""]
-    return "\n".join(lines)

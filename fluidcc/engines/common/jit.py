@@ -28,6 +28,7 @@ config: Any = _numba_config  # its attributes are made at import
 _OPTIONS: dict[str, Any] = {"_nrt": False, "error_model": "numpy"}
 # What Python never calls needs no code that takes a whole `Sim` apart: half the time to compile.
 _NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+OPTIONS: Any = _OPTIONS | _NO_WRAPPERS
 _F = TypeVar("_F", bound=Callable[..., Any])
 # Modules of a scheme's package that an engine calls, by its folder.
 _SIDES = {"packet": ("packet", "law"), "hybrid": ("hybrid",), "flow_level": ("law", "hybrid")}
@@ -38,8 +39,7 @@ _RULES = ("fluidcc.contract.law", "fluidcc.contract.red", "fluidcc.contract.sign
 def sources(*modules: str) -> list[Path]:
     """Files that the machine code of modules of engines depends on; of all engines if none is named."""
     modules = modules or tuple(f"{_ENGINES}.{engine}.run" for engine in _SIDES)
-    schemes = [*map(registry.scheme, registry.built_in()), *registry.outside()]
-    packages = [scheme.package for scheme in schemes]
+    packages = [registry.scheme(name).package for name in registry.built_in()]
     roots = (_ENGINES, "fluidcc.schemes", *packages)
     found = files_behind(modules, roots)
     dispatching = {path.parent.name for path in found if path.name == "dispatch.py"}
@@ -47,17 +47,13 @@ def sources(*modules: str) -> list[Path]:
     return files_behind([*modules, *sides, *_RULES], roots)
 
 
+@cache
 def cache_folder(module: str = f"{_ENGINES}.packet.engine") -> str:
     """Return the folder of a module's compiled loop; an empty text if nothing can be written or trusted.
 
-    Another for other schemes. See `fluidcc.compiling.folder`.
+    See `fluidcc.compiling.folder`.
     """
-    return _folder(module, tuple(scheme.name for scheme in registry.outside()))
-
-
-@cache
-def _folder(module: str, outside: tuple[str, ...]) -> str:
-    digest = hashlib.sha256(repr(outside).encode())
+    digest = hashlib.sha256()
     for path in sources(module):
         digest.update(path.name.encode() + path.read_bytes())
     switches = (numba.__version__, platform.python_version(), config.BOUNDSCHECK, config.OPT, folder.processor())
@@ -78,7 +74,7 @@ def _cache_in(place: str) -> Any:
 
 def kernel(function: _F) -> _F:
     """Compile a part of the engine; it is kept with the entry that calls it. No memory is ever allocated inside."""
-    return numba.njit(**_OPTIONS, **_NO_WRAPPERS)(function)  # type: ignore[return-value]
+    return numba.njit(**OPTIONS)(function)  # type: ignore[return-value]
 
 
 def wrapping(function: _F) -> _F:
@@ -92,7 +88,7 @@ def inlined(function: _F) -> _F:
     It becomes text of its caller, which saves the passing of arguments (a hundred words for a whole `Sim`) and
     most of the time to compile: a function is otherwise optimised again in every one that calls it.
     """
-    return numba.njit(**_OPTIONS, **_NO_WRAPPERS, inline="always")(function)  # type: ignore[return-value]
+    return numba.njit(**OPTIONS, inline="always")(function)  # type: ignore[return-value]
 
 
 def inlined_by_llvm(function: _F) -> _F:
@@ -100,7 +96,7 @@ def inlined_by_llvm(function: _F) -> _F:
 
     The packet loop is a tenth faster so, and no slower to compile; with all parts it would be.
     """
-    return numba.njit(**_OPTIONS, **_NO_WRAPPERS, forceinline=True)(function)  # type: ignore[return-value]
+    return numba.njit(**OPTIONS, forceinline=True)(function)  # type: ignore[return-value]
 
 
 def entry(function: _F) -> _F:

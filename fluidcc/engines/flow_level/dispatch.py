@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from fluidcc.contract import registry
-from fluidcc.engines.common import jit
-from fluidcc.engines.common.chains import Chain, field, known, made
-from fluidcc.engines.flow_level.laws import side_of
+from fluidcc.contract.models import Hybrid, Scheme
+from fluidcc.engines.common.chains import Chain, field, made
+from fluidcc.engines.common.outside import Outside, call
+from fluidcc.engines.flow_level.laws import CompiledLaw, side_of
 from fluidcc.engines.flow_level.memory import records
 
 _CHAINS = {
@@ -22,7 +25,14 @@ _CHAINS = {
     "on_bytes": Chain("kernel", "sim, f", "", "A flow has sent the bytes that it counts."),
 }
 _GIVEN = {"now": "sim.core[0]"}
-SIDES, REFUSED = known(lambda scheme: side_of(scheme) or scheme.hybrid)
+
+
+def _side_of(scheme: Scheme) -> CompiledLaw | Hybrid | None:
+    return side_of(scheme) or scheme.hybrid
+
+
+_BUILT_IN = {scheme.name: _side_of(scheme) for scheme in map(registry.scheme, registry.built_in())}
+SIDES = {name: side for name, side in _BUILT_IN.items() if side is not None}
 NUMBER = {name: number for number, name in enumerate(SIDES)}
 
 
@@ -30,7 +40,8 @@ def _rules() -> dict[str, dict[str, Callable[..., Any]]]:
     return {rule: {name: s.rules[rule] for name, s in SIDES.items() if rule in s.rules} for rule in _CHAINS}
 
 
-_chains = made("flow_level", _CHAINS, _GIVEN, _rules(), NUMBER, jit)
+_chains = made("flow_level", _CHAINS, _GIVEN, _rules(), NUMBER, call)
+OUTSIDE = Outside("flow_level", _CHAINS, _GIVEN, _side_of, by_rows=True)
 on_step: Any = _chains["on_step"]
 begin: Any = _chains["begin"]
 on_cnp: Any = _chains["on_cnp"]
@@ -41,9 +52,25 @@ on_bytes: Any = _chains["on_bytes"]
 Senders: Any = NamedTuple("Senders", [(field(name), Any) for name in SIDES])  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]
 Senders.__module__ = __name__  # where the cache of machine code looks for it
 
-KNOWN = registry.outside()  # what was registered as this was made
+
+def side(name: str) -> CompiledLaw | Hybrid | None:
+    """Return what a scheme runs on; None if there is nothing."""
+    return SIDES.get(name) if name in registry.built_in() else OUTSIDE.side(name)
 
 
-def tables(scheme: str, rows: int) -> Any:
-    """Make empty tables, with ``rows`` rows for one scheme and one row for the others."""
-    return Senders(*(records(side.STATE, rows if name == scheme else 1) for name, side in SIDES.items()))
+def tables(scheme: str, rows: int) -> tuple[Any, Any, Any]:
+    """Make empty tables, with ``rows`` rows for one scheme and one row for the others.
+
+    Returns
+    -------
+    tables : Senders
+    used : array of records
+        The scheme's own.
+    outside : array of bytes
+        The same, if it is from outside.
+    """
+    all_of = Senders(*(records(side.STATE, rows if name == scheme else 1) for name, side in SIDES.items()))
+    if scheme in NUMBER:
+        return all_of, all_of[NUMBER[scheme]], np.zeros(8, np.uint8)
+    used = records(OUTSIDE.side(scheme).STATE, rows)
+    return all_of, used, np.asarray(used).view(np.uint8)

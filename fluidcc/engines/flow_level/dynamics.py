@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from fluidcc.contract import registry
-from fluidcc.engines.common.chains import follow_registry
 from fluidcc.engines.common.topology import Topology
 from fluidcc.engines.flow_level import dispatch, memory, senders
 from fluidcc.engines.flow_level.hosts import answering
@@ -43,10 +42,7 @@ def run(
     names = sorted({flow.scheme.name for flow in scenario.flows})
     if len(names) > 1 or len({id(flow.scheme) for flow in scenario.flows}) > 1:
         raise InputError(f"scheme: flows of the flow-level engine run one; these run {' and '.join(names)}, or several")
-    follow_registry(dispatch, senders)
-    if names[0] in dispatch.REFUSED:
-        raise dispatch.REFUSED[names[0]]
-    if names[0] not in dispatch.SIDES:
+    if dispatch.side(names[0]) is None:
         raise InputError(
             f"scheme {names[0]}: the flow-level engine runs laws, and it has none; write model='ideal', or "
             "engine='packet'"

@@ -38,6 +38,8 @@ class Senders(NamedTuple):
     needs: Any  # (3,) of `fluidcc.engines.flow_level.feedback`
     by_cnp: Any  # (1,) whether it gets feedback by CNPs
     seed: Any  # (1,)
+    outside: Any  # bytes: the states, if the scheme is from outside,
+    calls: Any  # (1, rules) and the addresses of its rules
 
 
 @entry
@@ -112,7 +114,8 @@ def senders_of(scenario: Scenario, paths_first: np.ndarray, net: memory.Net, slo
         If its side does not model a switch that is set.
     """
     scheme = scenario.flows[0].scheme
-    side = dispatch.SIDES[scheme.name]
+    side = dispatch.side(scheme.name)
+    assert side is not None
     for name, modelled in side.ONLY.items():
         if getattr(scheme, name) != modelled:
             raise InputError(
@@ -129,7 +132,7 @@ def senders_of(scenario: Scenario, paths_first: np.ndarray, net: memory.Net, slo
     first, state = records(FLOW, kinds), records(side.STATE, kinds)
     for k, i in enumerate(paths_first):
         flow, row = scenario.flows[i], first[k]
-        row.scheme = dispatch.NUMBER[scheme.name]
+        row.scheme = dispatch.NUMBER.get(scheme.name, len(dispatch.NUMBER))
         row.line_rate, row.initial_rate = flow.line_rate, flow.initial_rate
         row.rate, row.window = flow.initial_rate, NEVER
         row.packet = scenario.wire_packet_of(flow)
@@ -146,23 +149,23 @@ def senders_of(scenario: Scenario, paths_first: np.ndarray, net: memory.Net, slo
 
 
 def _made(first: Any, state: Any, needs: Any, by_cnp: bool, seed: int, scheme: str, slots: int) -> Senders:
-    tables = dispatch.tables(scheme, slots)
-    used = tables[list(dispatch.SIDES).index(scheme)]
-    return Senders(
+    tables, used, outside = dispatch.tables(scheme, slots)
+    made = Senders(
         np.zeros(1), records(FLOW, slots), tables, _words(used), first, _words(state), needs,
-        np.array([by_cnp]), np.array([seed]),
+        np.array([by_cnp]), np.array([seed]), outside, np.zeros((1, 1), np.int64),
     )  # fmt: skip
+    return made._replace(calls=dispatch.OUTSIDE.calls(dispatch.OUTSIDE.names([scheme]), made))
 
 
 def grown(senders: Senders, scheme: str) -> Senders:
     """Return the senders with twice as many slots."""
     slots = len(senders.flows)
-    tables = dispatch.tables(scheme, 2 * slots)
-    raw = _words(tables[list(dispatch.SIDES).index(scheme)])
+    tables, used, outside = dispatch.tables(scheme, 2 * slots)
+    raw = _words(used)
     raw[:slots] = senders.raw
     flows = records(FLOW, 2 * slots)
     flows[:slots] = senders.flows
-    return senders._replace(flows=flows, senders=tables, raw=raw)
+    return senders._replace(flows=flows, senders=tables, raw=raw, outside=outside)
 
 
 def _words(table: Any) -> np.ndarray:

@@ -11,10 +11,10 @@ import numpy as np
 from fluidcc.contract.bind import binder
 from fluidcc.contract.registry import hybrid_of
 from fluidcc.engines.common.bounds import check_bounds, check_packet_size
-from fluidcc.engines.common.chains import follow_registry
+from fluidcc.engines.common.chains import field
 from fluidcc.engines.common.frames import CONTROL_BYTES, ack_size
 from fluidcc.engines.common.topology import Topology, single_flows, topology_of
-from fluidcc.engines.hybrid import dispatch, engine, layout, packet_scale
+from fluidcc.engines.hybrid import dispatch, layout, packet_scale
 from fluidcc.engines.hybrid.bounds import MOST_EVENTS, MOST_FLOWS, check_events, check_periods
 from fluidcc.engines.hybrid.dependents import followers_of, refuse_sharing
 from fluidcc.engines.hybrid.layout import NEVER, RING, Sim, records
@@ -78,9 +78,16 @@ def prepare(scenario: Scenario, times: Times, most_events: float = MOST_EVENTS) 
     flows["first"], flows["hops"] = np.cumsum(lengths) - lengths, lengths
     hops = records(layout.HOP, int(lengths.sum()))
     links = records(layout.LINK, len(scenario.links))
-    follow_registry(dispatch, engine)
-    senders = dispatch.tables([scenario.flows[m].scheme.name for m in members])
-    _flows(scenario, topology, members, flows, hops, senders)
+    schemes = [scenario.flows[m].scheme.name for m in members]
+    own = dispatch.OUTSIDE.names(schemes)
+    senders = dispatch.tables(schemes)
+    outside, first = dispatch.OUTSIDE.memory({name: schemes.count(name) for name in own})
+    tables = {name: getattr(senders, field(name)) for name in dispatch.NUMBER} | {
+        name: outside[first[name] :][: schemes.count(name) * state.itemsize].view(state)
+        for name in own
+        for state in (dispatch.side(name).STATE,)
+    }
+    _flows(scenario, topology, members, flows, hops, tables, first)
     _nics(topology, flows)
     followers, waits = followers_of(scenario, members, flows)
     pacing = [_pacing(scenario, i) for i in range(len(links))]
@@ -114,7 +121,10 @@ def prepare(scenario: Scenario, times: Times, most_events: float = MOST_EVENTS) 
         link_samples=np.zeros((samples, len(links), 2)),
         flow_samples=np.full((samples, len(flows), columns), np.nan),
         senders=senders,
+        outside=outside,
+        calls=np.zeros((1, 1), np.int64),
     )
+    sim = sim._replace(calls=dispatch.OUTSIDE.calls(own, sim))
     core = sim.core[0]
     core.until = times.until + float(flows["ahead"].max())
     core.opens, core.closes = times.opens, times.closes
@@ -191,10 +201,13 @@ def _refuse(scenario: Scenario) -> None:
     refuse_sharing(scenario)
 
 
-def _flows(scenario: Scenario, topology: Topology, members: list[int], flows: Any, hops: Any, senders: Any) -> None:
+def _flows(
+    scenario: Scenario, topology: Topology, members: list[int], flows: Any, hops: Any, tables: dict[str, Any],
+    first_byte: dict[str, int],
+) -> None:  # fmt: skip
     bind = binder(scenario)
     bound = {m: bind(scenario.flows[m]) for m in dict.fromkeys(members)}
-    rows = dict.fromkeys(dispatch.NUMBER, 0)
+    rows, numbers = dict.fromkeys(tables, 0), dispatch.numbers(tables)
     alike: dict[Any, int] = {}  # the first flow of each kind, whose numbers the others share
     like, row_of = [], []
     for f, m in enumerate(members):
@@ -205,14 +218,18 @@ def _flows(scenario: Scenario, topology: Topology, members: list[int], flows: An
         kind = (id(flow.scheme), flow.path, flow.line_rate, flow.access_delay, flow.egress_delay, flow.size)
         same = alike.setdefault(kind, f)
         like.append(same)
-        table = getattr(senders, name.replace("-", "_"))
+        table = tables[name]
         if same == f:
             row = flows[f]
-            row.scheme = dispatch.NUMBER[name]
+            row.scheme = numbers[name]
             _way(scenario, topology, flow, f, row)
-            dispatch.SIDES[name].init_state(bound[m], row, table[row_of[f]])
+            dispatch.side(name).init_state(bound[m], row, table[row_of[f]])
         else:
             table[row_of[f]] = table[row_of[same]]
+    for f, m in enumerate(members):
+        name = scenario.flows[m].scheme.name
+        if name in first_byte:
+            row_of[f] = first_byte[name] + row_of[f] * tables[name].itemsize
     first, lengths = flows["first"].copy(), flows["hops"].copy()
     flows[:] = flows[like]
     flows["first"], flows["hops"], flows["row"] = first, lengths, row_of

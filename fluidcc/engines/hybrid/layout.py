@@ -223,7 +223,9 @@ class Sim(NamedTuple):
     rows: Any  # (instants,) of the samples
     link_samples: Any  # (samples, links, 2) queue, bytes sent
     flow_samples: Any  # (samples, flows, columns)
-    senders: Any  # one table for each scheme
+    senders: Any  # one table for each built-in scheme
+    outside: Any  # bytes: the states of all others
+    calls: Any  # (schemes from outside, rules) addresses
 
 
 def records(dtype: np.dtype[Any], rows: int) -> Any:

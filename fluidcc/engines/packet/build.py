@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.contract import registry
 from fluidcc.contract.bind import binder
 from fluidcc.engines.common.bounds import check_bounds, check_packet_size
 from fluidcc.engines.common.frames import CONTROL_BYTES, ack_size, whole_bytes
 from fluidcc.engines.common.topology import Topology, single_flows, topology_of
-from fluidcc.engines.packet import dispatch, layout, loop
+from fluidcc.engines.packet import dispatch, engine, layout
 from fluidcc.engines.packet.buffers import nodes_of, set_thresholds
 from fluidcc.engines.packet.calendar import SHIFT, begin, new_calendar
 from fluidcc.engines.packet.dependents import followers_of
@@ -79,13 +78,15 @@ def prepare(
     """
     check_bounds(scenario)
     members = _members(scenario)
-    run = loop.run()  # after all schemes have been looked up
     _check_sizes(scenario)
     check_timeouts(scenario)
     single = single_flows(scenario)
     topology = topology_of(single)
     largest = max(_sizes(scenario))
     core = records(layout.CORE, 1)
+    schemes = [scenario.flows[m].scheme.name for m in members]
+    own = dispatch.OUTSIDE.names(schemes)
+    outside, first = dispatch.OUTSIDE.memory({name: schemes.count(name) for name in own})
     samples = times.until // times.interval + 1
     sim = Sim(
         core=core,
@@ -107,7 +108,9 @@ def prepare(
         class_samples=np.zeros((samples, len(scenario.links), sampled_classes(scenario), 2)),
         flow_samples=np.full((0 if links_only else samples, len(members), sampled_of_flows(scenario)), np.nan),
         log=records(layout.LOG, log),
-        senders=dispatch.tables([scenario.flows[m].scheme.name for m in members]),
+        senders=dispatch.tables(schemes),
+        outside=outside,
+        calls=np.zeros((1, 1), np.int64),
     )
     sim = sim._replace(ticks=ticks_of(scenario, topology, sim.ports, largest))
     for i in range(len(scenario.links)):
@@ -118,12 +121,13 @@ def prepare(
     core[0].flowlet_gap = round(scenario.flowlet_gap * PS)
     set_thresholds(scenario, topology, sim, largest)
     set_trimming(scenario, sim.ports)
-    _flows(scenario, topology, sim, members)
+    _flows(scenario, topology, sim, members, first)
     lists = _lists(scenario, single, topology, sim, np.array(members))
     sim = sim._replace(lists=lists, routes=_routes(topology), bitmaps=bitmaps_of(sim.flows))
     sim = sim._replace(calendar=_first(scenario, sim, times))
     sim = grown_packets(sim, 1024)
-    return PreparedRun(sim, topology, members, times, run)
+    sim = sim._replace(calls=dispatch.OUTSIDE.calls(own, sim))
+    return PreparedRun(sim, topology, members, times, engine.run)
 
 
 def _by_page(shape: tuple[int, ...]) -> np.ndarray:
@@ -239,16 +243,19 @@ def _routes(topology: Topology) -> Any:
     return routes
 
 
-def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int]) -> None:
-    """Fill the records of all flows: once for each kind of those that are alike, then what each has of its own."""
+def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int], first_byte: dict[str, int]) -> None:
+    """Fill the records of all flows: once for each kind of those that are alike, then what each has of its own.
+
+    ``first_byte`` is of the states of each scheme from outside.
+    """
     key, bind = likeness(scenario), binder(scenario)
-    outside = {scheme.name for scheme in registry.outside()}
+    numbers = dispatch.numbers(dict.fromkeys(flow.scheme.name for flow in scenario.flows))
     kinds: dict[Any, int] = {}
     first: list[int] = []  # a flow class of each kind
     kind_of: list[int] = []  # each class's kind
     for m, flow in enumerate(scenario.flows):
         # A scheme that is not ours may look at the flow's start, size and place, too.
-        mine = m if flow.scheme.name in outside else key(flow)
+        mine = m if flow.scheme.name in first_byte else key(flow)
         kind = kinds.setdefault(mine, len(kinds))
         if kind == len(first):
             first.append(m)
@@ -262,7 +269,7 @@ def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int])
         flow, row = scenario.flows[m], patterns[kind]
         patterns[kind] = blank[0]
         row = patterns[kind]
-        row.scheme = dispatch.NUMBER[dispatch.home(flow.scheme.name)]
+        row.scheme = numbers[flow.scheme.name]
         row.queue = 1 + round(flow.traffic_class)
         row.payload = round(scenario.packet_size)
         row.overhead = whole_bytes(scenario.wire_packet_of(flow)) - row.payload
@@ -271,8 +278,9 @@ def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int])
         row.initial_rate = row.rate = flow.initial_rate
         give_room(scenario, flow, row)
         _own(row, flow)
-        state = layout.records(sim.senders[row.scheme].dtype, 1)
-        dispatch.SIDES[flow.scheme.name].init_state(bind(flow), row, state[0])
+        side = dispatch.side(flow.scheme.name)
+        state = layout.records(side.STATE, 1)
+        side.init_state(bind(flow), row, state[0])
         states.append(state)
     classes = np.array(members)
     kind = np.array(kind_of)[classes]
@@ -285,10 +293,16 @@ def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int])
     flows["bits"] = 2 * (np.cumsum(flows["room"]) - flows["room"])
     flows["route"], flows["back"] = topology.forward, topology.backward
     flows["nic"] = np.array([route[0] for route in topology.routes])[flows["route"]]
+    named = {number: name for name, number in numbers.items()}
     for number in np.unique(flows["scheme"]).tolist():
         mine = np.flatnonzero(flows["scheme"] == number)
         flows["row"][mine] = np.arange(len(mine))
-        table = sim.senders[number]
+        if named[number] in first_byte:
+            state, begins = dispatch.side(named[number]).STATE, first_byte[named[number]]
+            flows["row"][mine] = begins + state.itemsize * np.arange(len(mine))
+            table = sim.outside[begins : begins + state.itemsize * len(mine)].view(state)
+        else:
+            table = sim.senders[number]
         for k in np.unique(kind[mine]).tolist():
             table[: len(mine)][kind[mine] == k] = states[k][0]
     _nic_blocks(sim)

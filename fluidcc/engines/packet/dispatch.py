@@ -1,18 +1,15 @@
-"""Dispatch to the rule of a flow's scheme, packet by packet: see `fluidcc.engines.common.chains`.
-
-Built-in schemes come first, in the order of names, then registered ones. `fluidcc.engines.packet.loop` imports this
-module again when a scheme has been registered since.
-"""
+"""Dispatch to the rule of a flow's scheme, packet by packet: see `fluidcc.engines.common.chains`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from fluidcc.contract import registry
-from fluidcc.contract.models import Packet
-from fluidcc.engines.common import jit
+from fluidcc.contract.models import Packet, Scheme
 from fluidcc.engines.common.chains import Chain, field, made
+from fluidcc.engines.common.outside import Outside, call
 from fluidcc.engines.packet.laws import side_of
 from fluidcc.engines.packet.layout import records
 from fluidcc.errors import InputError
@@ -39,47 +36,37 @@ _GIVEN = {
 }
 
 
-def _known() -> dict[str, Packet]:
-    """Packet sides by scheme; those of outside schemes come last, and what adds to another's comes after it."""
-    found: dict[str, Packet] = {}
-    for scheme in map(registry.scheme, registry.built_in()):
-        if scheme.packet is not None:
-            found[scheme.name] = scheme.packet
-    for scheme in registry.outside():
-        try:
-            side = side_of(scheme)
-            if side is not None:
-                _fit(scheme.name, side, found)
-                found[scheme.name] = side
-        except Exception as error:  # whatever its module does; it harms no flow of another scheme
-            REFUSED[scheme.name] = error
-    return found
-
-
-def _fit(name: str, side: Packet, found: dict[str, Packet]) -> None:
-    """Refuse what adds to no table, or to a rule that the table has."""
-    if side.BASE is None:
-        return
-    if side.BASE not in found or found[side.BASE].BASE is not None:
-        raise InputError(f"scheme {name}: BASE names {side.BASE!r}, which has no packet side of its own")
-    beside = [each for other, each in found.items() if side.BASE in (other, each.BASE)]
-    for rule, function in side.rules.items():
-        if any(each.rules.get(rule, function) is not function for each in beside):
-            raise InputError(f"scheme {name}: {side.BASE} has {rule} already; leave it out, or leave out BASE")
-
-
-REFUSED: dict[str, Exception] = {}  # outside schemes that are left out, and why
-SIDES = _known()
+SIDES: dict[str, Packet] = {
+    scheme.name: scheme.packet for scheme in map(registry.scheme, registry.built_in()) if scheme.packet is not None
+}
 MODULES = {name: side for name, side in SIDES.items() if side.BASE is None}
 NUMBER = {name: number for number, name in enumerate(MODULES)}
 
 
 def home(name: str) -> str:
-    """Name of the table in which a scheme's flows are."""
-    if name in REFUSED:
-        raise REFUSED[name]
-    base = SIDES[name].BASE
-    return name if base is None else base
+    """Name of the table in which a built-in scheme's flows are."""
+    return SIDES[name].BASE or name
+
+
+def _outside_side(scheme: Scheme) -> Packet | None:
+    """Return the side of a scheme from outside, with the rules of the one whose rules it adds to.
+
+    Raises
+    ------
+    InputError
+        If it adds to none, or to a rule that there is.
+    """
+    side = side_of(scheme)
+    if side is None or side.BASE is None:
+        return side
+    base = MODULES.get(side.BASE)
+    if base is None:
+        raise InputError(f"scheme {scheme.name}: BASE names {side.BASE!r}, which has no packet side of its own")
+    beside = [base, *(each for each in SIDES.values() if side.BASE == each.BASE)]
+    for rule, function in side.rules.items():
+        if any(each.rules.get(rule, function) is not function for each in beside):
+            raise InputError(f"scheme {scheme.name}: {side.BASE} has {rule} already; leave it out, or leave out BASE")
+    return dataclasses.replace(side, STATE=base.STATE, rules={**base.rules, **side.rules})
 
 
 def _rules() -> dict[str, dict[str, Callable[..., Any]]]:
@@ -91,7 +78,8 @@ def _rules() -> dict[str, dict[str, Callable[..., Any]]]:
     return found
 
 
-_chains = made("packet", _CHAINS, _GIVEN, _rules(), NUMBER, jit)
+_chains = made("packet", _CHAINS, _GIVEN, _rules(), NUMBER, call)
+OUTSIDE = Outside("packet", _CHAINS, _GIVEN, _outside_side)
 begin: Any = _chains["begin"]
 on_ack: Any = _chains["on_ack"]
 on_packet: Any = _chains["on_packet"]
@@ -102,15 +90,23 @@ on_sent: Any = _chains["on_sent"]
 on_loss: Any = _chains["on_loss"]
 observe: Any = _chains["observe"]
 
-# A table of states for each scheme; a flow's `row` is in its own scheme's.
+# A table of states for each built-in scheme; a flow's `row` is in its own scheme's.
 Senders: Any = NamedTuple("Senders", [(field(name), Any) for name in MODULES])  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]
 Senders.__module__ = __name__  # where the cache of machine code looks for it
 
 
 def tables(names: list[str]) -> Any:
-    """Empty tables with a row for each flow of a scheme."""
-    homes = [home(name) for name in names]
+    """Empty tables with a row for each flow of a built-in scheme."""
+    homes = [home(name) for name in names if name in SIDES]
     return Senders(*(records(side.STATE, max(1, homes.count(name))) for name, side in MODULES.items()))
 
 
-KNOWN = registry.outside()  # what was registered as this was made
+def side(name: str) -> Packet:
+    """Return the side of any scheme."""
+    return SIDES[name] if name in SIDES else OUTSIDE.side(name)
+
+
+def numbers(schemes: Iterable[str]) -> dict[str, int]:
+    """Return the numbers of a run's schemes: those from outside come behind the tables of all built-in ones."""
+    behind = {name: len(NUMBER) + k for k, name in enumerate(OUTSIDE.names(schemes))}
+    return {name: behind[name] if name in behind else NUMBER[home(name)] for name in schemes}

@@ -396,7 +396,9 @@ class Sim(NamedTuple):
     class_samples: Any  # (samples, links, traffic classes, 2) the same of each class; none where there is one class
     flow_samples: Any  # (samples, flows, columns) sent, acknowledged, pacing rate, the scheme's
     log: Any  # LOG
-    senders: Any  # one table for each scheme, see packet/dispatch.py
+    senders: Any  # one table for each built-in scheme, see packet/dispatch.py
+    outside: Any  # bytes: the states of all others
+    calls: Any  # (schemes from outside, rules) addresses
 
 
 def records(dtype: np.dtype[Any], rows: int) -> Any:

@@ -155,17 +155,17 @@ def test_an_edited_scheme_gets_a_cache_of_its_own(monkeypatch: pytest.MonkeyPatc
     from fluidcc.engines.common import jit
 
     monkeypatch.setenv("FLUIDCC_CACHE_DIR", str(tmp_path))
-    jit._folder.cache_clear()
+    jit.cache_folder.cache_clear()
     before = jit.cache_folder()
     assert str(ROOT) not in before
     edited = tmp_path / "packet.py"
     edited.write_text("# other physics")
     kept = sources("fluidcc.engines.packet.engine")
     monkeypatch.setattr(jit, "sources", lambda *_: [*kept, edited])
-    jit._folder.cache_clear()
+    jit.cache_folder.cache_clear()
     assert jit.cache_folder() != before
     monkeypatch.undo()
-    jit._folder.cache_clear()
+    jit.cache_folder.cache_clear()
 
 
 def test_memory_is_that_of_packets_in_flight() -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 import pytest
 
 import fluidcc as fc
 from fluidcc.contract import registry
 from fluidcc.contract.models import Scheme
-from fluidcc.engines.common import chains
+from fluidcc.engines.common import chains, jit, outside
+from fluidcc.engines.common.chains import Chain
 from fluidcc.engines.packet.laws import packet_of, side_of
 from fluidcc.schemes import dctcp
 from fluidcc.schemes.dctcp import packet as dctcp_packet
@@ -79,7 +81,7 @@ def test_dctcp_s_law_is_its_rule_for_packets() -> None:
 def test_powertcp_s_packets_do_what_its_paper_says(monkeypatch: pytest.MonkeyPatch) -> None:
     """NEWACK of Algorithm 1, with a power by its own stamps; GETCWND between the windows that were noted."""
     monkeypatch.syspath_prepend(str(POWERTCP))
-    monkeypatch.setattr(registry, "_outside", dict(registry._outside))  # the loop is compiled for all that there are
+    monkeypatch.setattr(registry, "_outside", dict(registry._outside))  # it is met here only
     import powertcp
 
     tau, beta = 1e-5, 5e3
@@ -131,16 +133,62 @@ def test_powertcp_s_packets_do_what_its_paper_says(monkeypatch: pytest.MonkeyPat
     assert samples[0, 0, 3:].tolist() == [state.now.window, state.now.power]
 
 
-def test_chains_and_their_loop_are_made_again_for_a_scheme_that_is_registered_late(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Else the engine that is loaded already would refuse it; and once is enough."""
-    made: list[str] = []
-    dispatch, loop = ModuleType("dispatch"), ModuleType("loop")
-    vars(dispatch)["KNOWN"] = registry.outside()
-    monkeypatch.setattr(chains, "importlib", SimpleNamespace(reload=lambda module: made.append(module.__name__)))
-    chains.follow_registry(dispatch, loop)
-    assert made == []
-    monkeypatch.setattr(registry, "_outside", {"late": registry.scheme("dctcp")})
-    chains.follow_registry(dispatch, loop)
-    assert made == ["dispatch", "loop"]
+class Memory(NamedTuple):
+    """What a chain looks at."""
+
+    flows: Any
+    senders: Any
+    outside: Any
+    calls: Any
+
+
+SUM = np.dtype([("total", np.float64), ("acks", np.int64)], align=True)
+
+
+@jit.kernel
+def add(state: Any, f: Any, k: Any) -> None:
+    """Note an ACK."""
+    state.total += 10.0 * f + k
+    state.acks += 1
+
+
+@jit.kernel
+def due(flow: Any, nic: Any) -> Any:
+    """Answer at the third NIC."""
+    return nic == 3 and flow.row > 0
+
+
+@pytest.mark.parametrize("by_rows", [False, True])
+def test_rules_from_outside_are_called_by_their_addresses(monkeypatch: pytest.MonkeyPatch, by_rows: bool) -> None:
+    """Two flows of such a scheme, behind one built-in: the chain hands on flow, packet and NIC, and a rule's answer."""
+    rules = {
+        "on_ack": Chain("kernel", "sim, f, k", "", "An ACK."),
+        "on_packet": Chain("kernel", "sim, f, k, nic", "False", "Data."),
+        "on_loss": Chain("kernel", "sim, f, size, why, when", "", "A loss."),
+    }
+    side = SimpleNamespace(STATE=SUM, rules={"on_ack": add, "on_packet": due})
+    names = SimpleNamespace(scheme=lambda name: name, built_in=lambda: ("first",))
+    monkeypatch.setattr(outside, "registry", names)
+    own = outside.Outside("test", rules, {}, lambda _: side, by_rows=by_rows)
+    assert own.names(["first", "mine", "mine"]) == ["mine"]
+    chain = chains.made("test", rules, {}, {rule: {} for rule in rules}, {"first": 0}, outside.call)
+    flows = np.zeros(3, [("scheme", np.int32), ("row", np.int32)]).view(np.recarray)
+    flows.scheme[1:] = 1
+    memory, first = own.memory({"mine": 3})
+    assert first == {"mine": 0}
+    flows.row[1:] = [0, 2] if by_rows else [0, 2 * SUM.itemsize]
+    sim = Memory(flows, np.zeros(1), memory, np.zeros((1, 1), np.int64))
+    sim = sim._replace(calls=own.calls(["mine"], sim))
+    assert (sim.calls != 0).tolist() == [[True, True, False]]
+    on_ack, on_packet, on_loss = (chain[rule] for rule in rules)
+
+    @numba.njit
+    def loop(sim: Any) -> Any:
+        for f in range(3):
+            on_ack(sim, f, 5)
+            on_loss(sim, f, 1, 2, 3)
+        on_ack(sim, 2, 6)
+        return on_packet(sim, 0, 0, 3), on_packet(sim, 2, 0, 3), on_packet(sim, 2, 0, 1), on_packet(sim, 1, 0, 3)
+
+    assert loop(sim) == (False, True, False, False)
+    assert sim.outside[: 3 * SUM.itemsize].view(SUM).tolist() == [(15.0, 1), (0.0, 0), (51.0, 2)]

@@ -1,0 +1,155 @@
+"""Schemes from outside in a compiled engine: their rules are compiled apart, and the loop calls them by address.
+
+So the loop's machine code stays as it is, and a law that was edited is ready in a second or two instead of the loop's
+half a minute. A flow of such a scheme has its state among the bytes of ``sim.outside``, where its ``row`` is the first;
+``sim.calls`` has the addresses of each scheme's rules, 0 where it has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import cgutils, types
+from numba.extending import intrinsic, overload
+
+from fluidcc.contract import registry
+from fluidcc.contract.models import Scheme
+from fluidcc.engines.common import chains, jit
+from fluidcc.engines.common.chains import Chain
+
+_intrinsic: Any = intrinsic  # which is called without its first argument
+_functions: dict[int, Callable[..., Any]] = {}  # by address; they live as long as a loop may call them
+
+
+def call(address: Any, sim: Any, f: Any, a: Any, b: Any, c: Any) -> Any:
+    """Call a rule by its address."""
+    function = _functions[address]
+    return getattr(function, "py_func", function)(sim, f, a, b, c)
+
+
+@_intrinsic
+def _call(_: Any, address: Any, sim: Any, f: Any, a: Any, b: Any, c: Any) -> Any:
+    numbers = (types.float64 if isinstance(each, types.Float) else types.int64 for each in (f, a, b, c))
+    kinds = (sim, *numbers)  # Numba makes numbers of other kinds these
+
+    def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        convention = context.call_conv
+        pointer = builder.inttoptr(values[0], convention.get_function_type(types.int64, kinds).as_pointer())
+        status, result = convention.call_function(builder, pointer, types.int64, kinds, values[1:])
+        with cgutils.if_unlikely(builder, status.is_error):
+            convention.return_status_propagate(builder, status)
+        return result
+
+    return types.int64(address, *kinds), codegen
+
+
+@overload(call, strict=False, jit_options=jit.OPTIONS)
+def _compiled_call(address: Any, sim: Any, f: Any, a: Any, b: Any, c: Any) -> Any:
+    return lambda address, sim, f, a, b, c: _call(address, sim, f, a, b, c)
+
+
+def reader(dtype: np.dtype[Any], step: int) -> Callable[[Any, Any], Any]:
+    """Return a function that gives the record of a type that begins after so many steps [bytes] of a memory."""
+    kind = numba.from_dtype(dtype)
+
+    def state_at(memory: Any, row: Any) -> Any:
+        return memory[row * step : row * step + dtype.itemsize].view(dtype).view(np.recarray)[0]
+
+    @_intrinsic
+    def cast(_: Any, memory: Any, first: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            data = context.make_array(signature.args[0])(context, builder, values[0]).data
+            return builder.bitcast(builder.gep(data, [values[1]]), context.get_value_type(kind))
+
+        return kind(memory, first), codegen
+
+    @overload(state_at, strict=False, jit_options=jit.OPTIONS)
+    def _compiled(memory: Any, row: Any) -> Any:
+        return lambda memory, row: cast(memory, row * step)
+
+    return state_at
+
+
+class Outside:
+    """The schemes from outside in an engine's runs.
+
+    Parameters
+    ----------
+    engine : str
+    rules : mapping of Chain
+        The engine's.
+    given : mapping of str
+        What a rule may name, as a chain has it.
+    side_of : callable
+        A scheme's side in the engine; None if it has none.
+    by_rows : bool
+        Whether a flow's ``row`` counts states, as in a run of one scheme, and not bytes.
+    """
+
+    def __init__(
+        self,
+        engine: str,
+        rules: Mapping[str, Chain],
+        given: Mapping[str, str],
+        side_of: Callable[[Scheme], Any],
+        *,
+        by_rows: bool = False,
+    ) -> None:
+        self._engine, self._chains, self._given, self._side_of = engine, rules, given, side_of
+        self._by_rows = by_rows
+        self._made: dict[Scheme, tuple[Any, dict[str, Any]]] = {}
+
+    def names(self, schemes: Iterable[str]) -> list[str]:
+        """Schemes of a run that are from outside, in the order of their numbers."""
+        built_in = registry.built_in()
+        return [name for name in dict.fromkeys(schemes) if name not in built_in]
+
+    def side(self, name: str) -> Any:
+        """Return the side of a scheme from outside."""
+        return self._known(name)[0]
+
+    def _known(self, name: str) -> tuple[Any, dict[str, Any]]:
+        scheme = registry.scheme(name)
+        if scheme not in self._made:
+            side, functions = self._side_of(scheme), dict[str, Any]()
+            if side is not None:
+                bytes_each = side.STATE.itemsize if self._by_rows else 1
+                state_at = reader(side.STATE, bytes_each)
+                functions = chains.outside(self._engine, self._chains, self._given, name, side, state_at)
+            self._made[scheme] = side, functions
+        return self._made[scheme]
+
+    def memory(self, counts: Mapping[str, int]) -> tuple[Any, dict[str, int]]:
+        """Make bytes for the states of so many flows of each scheme; return also where each scheme's begin."""
+        first, total = dict[str, int](), 0
+        for name, count in counts.items():
+            first[name] = total
+            total += -(-count * self.side(name).STATE.itemsize // 64) * 64
+        words = np.zeros(max(total, 64) // 8 + 8)  # from a line of cache on
+        skipped = -words.ctypes.data % 64
+        return words.view(np.uint8)[skipped:][: max(total, 64)], first
+
+    def calls(self, names: list[str], sim: Any) -> Any:
+        """Compile the rules of schemes for the memory of a run, and return their addresses, (schemes, rules)."""
+        found = np.zeros((max(len(names), 1), len(self._chains)), np.int64)
+        for row, name in enumerate(names):
+            functions = self._known(name)[1]
+            for column, (rule, chain) in enumerate(self._chains.items()):
+                if rule in functions:
+                    found[row, column] = _address(functions[rule], sim, chain)
+        return found
+
+
+def _address(function: Any, sim: Any, chain: Chain) -> int:
+    if jit.config.DISABLE_JIT:
+        address = id(function)
+    else:
+        kinds = (numba.typeof(sim), types.int64, *(numba.typeof(zero) for zero in chains.zeros(chain)))
+        function.compile(kinds)
+        made = function.overloads[kinds]
+        address = made.library.get_pointer_to_function(made.fndesc.llvm_func_name)
+    _functions[address] = function
+    return address
