@@ -20,6 +20,7 @@ from fluidcc.contract.models import Scheme
 from fluidcc.engines.common import chains, jit
 from fluidcc.engines.common.chains import Chain
 
+_LINE = 64  # bytes of a line of cache
 _intrinsic: Any = intrinsic  # which is called without its first argument
 _functions: dict[int, Callable[..., Any]] = {}  # by address; they live as long as a loop may call them
 
@@ -122,15 +123,26 @@ class Outside:
             self._made[scheme] = side, functions
         return self._made[scheme]
 
-    def memory(self, counts: Mapping[str, int]) -> tuple[Any, dict[str, int]]:
-        """Make bytes for the states of so many flows of each scheme; return also where each scheme's begin."""
-        first, total = dict[str, int](), 0
-        for name, count in counts.items():
-            first[name] = total
-            total += -(-count * self.side(name).STATE.itemsize // 64) * 64
-        words = np.zeros(max(total, 64) // 8 + 8)  # from a line of cache on
-        skipped = -words.ctypes.data % 64
-        return words.view(np.uint8)[skipped:][: max(total, 64)], first
+    def memory(self, counts: Mapping[str, int]) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+        """Make the bytes for the states of so many flows of each scheme.
+
+        Returns
+        -------
+        memory : array of bytes
+        tables : dict of arrays of records
+            The same bytes as each scheme's states.
+        rows : dict of arrays of int
+            The byte with which each state begins: its flow's ``row``.
+        """
+        states = {name: self.side(name).STATE for name in counts}
+        sizes = [-(-counts[name] * state.itemsize // _LINE) * _LINE for name, state in states.items()]
+        words = np.zeros((sum(sizes) + 2 * _LINE) // 8)
+        memory = words.view(np.uint8)[-words.ctypes.data % _LINE :][: max(sum(sizes), _LINE)]
+        tables, rows = dict[str, Any](), dict[str, Any]()
+        for (name, state), first in zip(states.items(), np.cumsum([0, *sizes]).tolist(), strict=False):
+            rows[name] = first + state.itemsize * np.arange(counts[name])
+            tables[name] = memory[first:][: counts[name] * state.itemsize].view(state).view(np.recarray)
+        return memory, tables, rows
 
     def calls(self, names: list[str], sim: Any) -> Any:
         """Compile the rules of schemes for the memory of a run, and return their addresses, (schemes, rules)."""

@@ -81,13 +81,9 @@ def prepare(scenario: Scenario, times: Times, most_events: float = MOST_EVENTS) 
     schemes = [scenario.flows[m].scheme.name for m in members]
     own = dispatch.OUTSIDE.names(schemes)
     senders = dispatch.tables(schemes)
-    outside, first = dispatch.OUTSIDE.memory({name: schemes.count(name) for name in own})
-    tables = {name: getattr(senders, field(name)) for name in dispatch.NUMBER} | {
-        name: outside[first[name] :][: schemes.count(name) * state.itemsize].view(state)
-        for name in own
-        for state in (dispatch.side(name).STATE,)
-    }
-    _flows(scenario, topology, members, flows, hops, tables, first)
+    outside, tables, rows = dispatch.OUTSIDE.memory({name: schemes.count(name) for name in own})
+    tables |= {name: getattr(senders, field(name)) for name in dispatch.NUMBER}
+    _flows(scenario, topology, members, flows, hops, tables, rows)
     _nics(topology, flows)
     followers, waits = followers_of(scenario, members, flows)
     pacing = [_pacing(scenario, i) for i in range(len(links))]
@@ -203,18 +199,18 @@ def _refuse(scenario: Scenario) -> None:
 
 def _flows(
     scenario: Scenario, topology: Topology, members: list[int], flows: Any, hops: Any, tables: dict[str, Any],
-    first_byte: dict[str, int],
+    rows: dict[str, Any],
 ) -> None:  # fmt: skip
     bind = binder(scenario)
     bound = {m: bind(scenario.flows[m]) for m in dict.fromkeys(members)}
-    rows, numbers = dict.fromkeys(tables, 0), dispatch.numbers(tables)
+    places, numbers = dict.fromkeys(tables, 0), dispatch.numbers(tables)
     alike: dict[Any, int] = {}  # the first flow of each kind, whose numbers the others share
-    like, row_of = [], []
+    like, place_of = [], []
     for f, m in enumerate(members):
         flow = scenario.flows[m]
         name = flow.scheme.name
-        row_of.append(rows[name])
-        rows[name] += 1
+        place_of.append(places[name])
+        places[name] += 1
         kind = (id(flow.scheme), flow.path, flow.line_rate, flow.access_delay, flow.egress_delay, flow.size)
         same = alike.setdefault(kind, f)
         like.append(same)
@@ -223,16 +219,15 @@ def _flows(
             row = flows[f]
             row.scheme = numbers[name]
             _way(scenario, topology, flow, f, row)
-            dispatch.side(name).init_state(bound[m], row, table[row_of[f]])
+            dispatch.side(name).init_state(bound[m], row, table[place_of[f]])
         else:
-            table[row_of[f]] = table[row_of[same]]
-    for f, m in enumerate(members):
-        name = scenario.flows[m].scheme.name
-        if name in first_byte:
-            row_of[f] = first_byte[name] + row_of[f] * tables[name].itemsize
+            table[place_of[f]] = table[place_of[same]]
     first, lengths = flows["first"].copy(), flows["hops"].copy()
     flows[:] = flows[like]
-    flows["first"], flows["hops"], flows["row"] = first, lengths, row_of
+    flows["first"], flows["hops"], flows["row"] = first, lengths, place_of
+    names = [scenario.flows[m].scheme.name for m in members]
+    for name, its_rows in rows.items():
+        flows["row"][[each == name for each in names]] = its_rows
     flows["start"] = flows["ahead"] + [scenario.flows[m].start for m in members]
     flows["initial_rate"] = [scenario.flows[m].initial_rate for m in members]
     hops["flow"] = np.repeat(np.arange(len(members)), lengths)

@@ -86,7 +86,7 @@ def prepare(
     core = records(layout.CORE, 1)
     schemes = [scenario.flows[m].scheme.name for m in members]
     own = dispatch.OUTSIDE.names(schemes)
-    outside, first = dispatch.OUTSIDE.memory({name: schemes.count(name) for name in own})
+    outside, tables, rows = dispatch.OUTSIDE.memory({name: schemes.count(name) for name in own})
     samples = times.until // times.interval + 1
     sim = Sim(
         core=core,
@@ -121,7 +121,7 @@ def prepare(
     core[0].flowlet_gap = round(scenario.flowlet_gap * PS)
     set_thresholds(scenario, topology, sim, largest)
     set_trimming(scenario, sim.ports)
-    _flows(scenario, topology, sim, members, first)
+    _flows(scenario, topology, sim, members, tables, rows)
     lists = _lists(scenario, single, topology, sim, np.array(members))
     sim = sim._replace(lists=lists, routes=_routes(topology), bitmaps=bitmaps_of(sim.flows))
     sim = sim._replace(calendar=_first(scenario, sim, times))
@@ -243,10 +243,12 @@ def _routes(topology: Topology) -> Any:
     return routes
 
 
-def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int], first_byte: dict[str, int]) -> None:
+def _flows(
+    scenario: Scenario, topology: Topology, sim: Sim, members: list[int], tables: dict[str, Any], rows: dict[str, Any]
+) -> None:
     """Fill the records of all flows: once for each kind of those that are alike, then what each has of its own.
 
-    ``first_byte`` is of the states of each scheme from outside.
+    ``tables`` and ``rows`` are of schemes from outside.
     """
     key, bind = likeness(scenario), binder(scenario)
     numbers = dispatch.numbers(dict.fromkeys(flow.scheme.name for flow in scenario.flows))
@@ -255,7 +257,7 @@ def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int],
     kind_of: list[int] = []  # each class's kind
     for m, flow in enumerate(scenario.flows):
         # A scheme that is not ours may look at the flow's start, size and place, too.
-        mine = m if flow.scheme.name in first_byte else key(flow)
+        mine = m if flow.scheme.name in tables else key(flow)
         kind = kinds.setdefault(mine, len(kinds))
         if kind == len(first):
             first.append(m)
@@ -296,13 +298,8 @@ def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int],
     named = {number: name for name, number in numbers.items()}
     for number in np.unique(flows["scheme"]).tolist():
         mine = np.flatnonzero(flows["scheme"] == number)
-        flows["row"][mine] = np.arange(len(mine))
-        if named[number] in first_byte:
-            state, begins = dispatch.side(named[number]).STATE, first_byte[named[number]]
-            flows["row"][mine] = begins + state.itemsize * np.arange(len(mine))
-            table = sim.outside[begins : begins + state.itemsize * len(mine)].view(state)
-        else:
-            table = sim.senders[number]
+        table = tables[named[number]] if named[number] in tables else sim.senders[number]
+        flows["row"][mine] = rows.get(named[number], np.arange(len(mine)))
         for k in np.unique(kind[mine]).tolist():
             table[: len(mine)][kind[mine] == k] = states[k][0]
     _nic_blocks(sim)
