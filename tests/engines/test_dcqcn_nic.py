@@ -33,7 +33,7 @@ class Packets:
     def __init__(self, parameters: fc.DCQCN, rate: float) -> None:
         self.flow = packet_layout.records(packet_layout.FLOW, 1)[0]
         self.me = np.zeros(1, packet.STATE).view(np.recarray)[0]
-        self.flow.line_rate, self.flow.rate = LINE, rate
+        self.flow.line_rate, self.flow.rate, self.flow.state = LINE, rate, 1
         packet.init_state(parameters, self.flow, self.me)
         core = packet_layout.records(packet_layout.CORE, 1)
         self.sim = SimpleNamespace(core=core, calendar=new_calendar(core[0], 64, 0.0))
@@ -69,7 +69,7 @@ class Packets:
     @property
     def alpha(self) -> float:
         samples = np.zeros((1, 1, 5))
-        plain(packet.observe)(self.sim.core[0], self.me, samples, 0, 0)
+        plain(packet.observe)(self.sim.core[0], self.flow, self.me, samples, 0, 0)
         return float(samples[0, 0, 4])
 
 
@@ -242,6 +242,25 @@ def test_cnps_restart_alpha_in_the_paper(sender: Any) -> None:
     assert flow.alpha == near(0.75**3 + 0.25)
     flow.until(7.1)
     assert flow.alpha == near((0.75**3 + 0.25) * 0.75)
+
+
+@pytest.mark.parametrize("update", ["restarted", "slotted"])
+def test_looks_at_alpha_change_no_digit_of_it(sender: Any, update: str) -> None:
+    """And of periods that are multiplied one by one each is counted once, however often alpha is looked at."""
+    looked, left = (sender(alpha_update=update, alpha_timer=US, g=1 / 3, initial_alpha=0.9) for _ in range(2))
+    for flow in (looked, left):
+        flow.cnp(1.5)
+    for k in range(200):
+        looked.until(5 + 0.3 * k)
+        assert 0 < looked.alpha < 0.9
+    if update == "restarted":
+        assert looked.me.periods == 63  # from 1.5 to 64.7
+    for flow in (looked, left):
+        flow.until(70)
+    assert looked.alpha == left.alpha
+    for flow in (looked, left):
+        flow.cnp(70.2)
+    assert rates(looked) == rates(left)
 
 
 # -- when ------------------------------------------------------------------------------------------------------------

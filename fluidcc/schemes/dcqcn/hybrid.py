@@ -40,4 +40,4 @@ def on_cnp(flow: Any, state: Any, now: Any) -> None:
 def observe(state: Any, samples: Any, row: Any, f: Any, now: Any) -> None:
     """Write a flow's sample in the order of `OBSERVABLES`."""
     samples[row, f, 2] = state.target
-    samples[row, f, 3] = point.alpha_after(state, point.ended(state, now))
+    samples[row, f, 3] = point.alpha_now(state, now)

@@ -114,7 +114,10 @@ def on_ack(sim: Any, f: Any, flow: Any, state: Any, ack: Any) -> None:
 
 
 @kernel
-def observe(core: Any, state: Any, samples: Any, row: Any, f: Any) -> None:
-    """Write a flow's sample in the order of `OBSERVABLES`."""
+def observe(core: Any, flow: Any, state: Any, samples: Any, row: Any, f: Any) -> None:
+    """Write a flow's sample in the order of `OBSERVABLES`; alpha stands before the flow's start and after its end."""
     samples[row, f, 3] = state.target
-    samples[row, f, 4] = state.alpha if state.sim else point.alpha_after(state, point.ended(state, core.now))
+    alpha = state.alpha
+    if flow.state > 0 and not state.sim:
+        alpha = point.alpha_now(state, core.now if flow.state == 1 else flow.finish)
+    samples[row, f, 4] = alpha

@@ -42,8 +42,9 @@ def record(time: Any, *more: tuple[str, Any]) -> np.dtype[Any]:
         # state
         ("target", np.float64),  # R_T; R_C is the flow's rate
         ("alpha", np.float64),
-        ("alpha_at", time),  # when alpha was that: the start of a period of its timer, or of a slot
-        ("hit", np.int64),  # whether a CNP came in that slot
+        ("alpha_from", time),  # since when its timer runs, or its slots,
+        ("periods", np.int64),  # and how many of them are in alpha
+        ("hit", np.int64),  # whether a CNP came in the slot after those
         ("by_timer", np.int64),  # increase events since the last cut: T and BC of Fig. 7
         ("by_bytes", np.int64),
         ("last_by_bytes", np.int64),  # the last increase since the last cut was
@@ -136,7 +137,7 @@ def begin(flow: Any, state: Any, now: Any) -> None:
     """R_C = R_T = the rate at start."""
     flow.rate = min(flow.rate, state.most_rate)
     state.target = flow.rate
-    state.alpha_at = now
+    state.alpha_from = now
     restart(flow, state, now)
 
 
@@ -160,7 +161,7 @@ def on_cnp(flow: Any, state: Any, now: Any, gain: Any) -> Any:
         cut(flow, state, now)
     first = state.notified == 0
     if state.slotted and first:  # it finds alpha at its first value, is not counted again, and the slots begin
-        state.alpha_at = now
+        state.alpha_from = now
     else:
         settle(state, now)
         state.hit = 1
@@ -180,7 +181,7 @@ def on_cnp(flow: Any, state: Any, now: Any, gain: Any) -> Any:
         flow.timer = min(state.cut_at, state.increase_at)
     if not state.slotted:
         state.alpha = raised_alpha(state, state.alpha)
-        state.alpha_at = now
+        state.alpha_from, state.periods = now, 0
     return new
 
 
@@ -198,10 +199,10 @@ def cut(flow: Any, state: Any, now: Any) -> None:
 
 @kernel
 def ended(state: Any, now: Any) -> Any:
-    """Periods of alpha's timer, or slots, that have ended since alpha was looked at; slots begin with a CNP."""
+    """Periods of alpha's timer, or slots, that have ended and are not in alpha; slots begin with a CNP."""
     if state.slotted and not state.notified:
         return 0
-    return math.floor((now + state.tie - state.alpha_at) / state.alpha_timer)
+    return math.floor((now + state.tie - state.alpha_from) / state.alpha_timer) - state.periods
 
 
 @kernel
@@ -220,8 +221,20 @@ def settle(state: Any, now: Any) -> None:
     periods = ended(state, now)
     if periods > 0:
         state.alpha = alpha_after(state, periods)
-        state.alpha_at += periods * state.alpha_timer
+        state.periods += periods
         state.hit = 0
+
+
+@kernel
+def alpha_now(state: Any, now: Any) -> Any:
+    """Alpha at an instant.
+
+    One that decays by a timer is brought there, or many looks at it would count all its periods again and again: they
+    are multiplied one by one, so that this changes no digit. Slots are a power, which in parts would be another number.
+    """
+    if not state.slotted:
+        settle(state, now)
+    return alpha_after(state, ended(state, now))
 
 
 @kernel
