@@ -14,10 +14,10 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.contract.signals import Signals
-from fluidcc.schemes.dcqcn import fluid, packet
+from fluidcc.schemes.dcqcn import fluid, packet, reaction_point
 from tests.schemes.plain_laws import Draws, bound, check, check_compiled, plain, record, rows
 
-LAW, RULE = plain(fluid), plain(packet)
+LAW, RULE = plain(fluid), plain(reaction_point)
 ROUNDING = 1e-9
 US, PACKET = 1e-6, 1000.0
 

@@ -74,8 +74,8 @@ def reader(dtype: np.dtype[Any], step: int) -> Callable[[Any, Any], Any]:
     return state_at
 
 
-class Outside:
-    """The schemes from outside in an engine's runs.
+class Schemes:
+    """The schemes of an engine's runs: those built in, and behind them a run's own from outside.
 
     Parameters
     ----------
@@ -88,6 +88,13 @@ class Outside:
         A scheme's side in the engine; None if it has none.
     by_rows : bool
         Whether a flow's ``row`` counts states, as in a run of one scheme, and not bytes.
+
+    Attributes
+    ----------
+    tables : dict
+        Sides of the built-in schemes that have a table of states, by name: all but those that add to another's rules.
+    number : dict of int
+        Of these.
     """
 
     def __init__(
@@ -101,24 +108,43 @@ class Outside:
     ) -> None:
         self._engine, self._chains, self._given, self._side_of = engine, rules, given, side_of
         self._by_rows = by_rows
+        sides = {name: side_of(registry.scheme(name)) for name in registry.built_in()}
+        self._built_in = {name: side for name, side in sides.items() if side is not None}
+        self.tables = {name: side for name, side in self._built_in.items() if self.home(name) == name}
+        self.number = {name: number for number, name in enumerate(self.tables)}
         self._made: dict[Scheme, tuple[Any, dict[str, Any]]] = {}
 
-    def names(self, schemes: Iterable[str]) -> list[str]:
-        """Schemes of a run that are from outside, in the order of their numbers."""
-        built_in = registry.built_in()
-        return [name for name in dict.fromkeys(schemes) if name not in built_in]
+    def home(self, name: str) -> str:
+        """Return the name of the table in which a built-in scheme's flows are."""
+        return getattr(self._built_in[name], "BASE", None) or name
+
+    def chains(self) -> dict[str, Any]:
+        """Compile the engine's chains: see `fluidcc.engines.common.chains.made`."""
+        rules: dict[str, dict[str, Any]] = {rule: {} for rule in self._chains}
+        for name, side in self._built_in.items():
+            for rule in rules.keys() & side.rules.keys():
+                rules[rule].setdefault(self.home(name), side.rules[rule])
+        return chains.made(self._engine, self._chains, self._given, rules, self.number, call)
 
     def side(self, name: str) -> Any:
-        """Return the side of a scheme from outside."""
-        return self._known(name)[0]
+        """Return the side of a scheme; None if it has none."""
+        return self._built_in.get(name) if name in registry.built_in() else self._known(name)[0]
+
+    def from_outside(self, names: Iterable[str]) -> list[str]:
+        """Return which schemes of a run are from outside, in the order of their numbers."""
+        return [name for name in dict.fromkeys(names) if name not in registry.built_in()]
+
+    def numbers(self, names: Iterable[str]) -> dict[str, int]:
+        """Return the numbers of a run's schemes."""
+        behind = {name: len(self.number) + k for k, name in enumerate(self.from_outside(names))}
+        return {name: behind[name] if name in behind else self.number[self.home(name)] for name in names}
 
     def _known(self, name: str) -> tuple[Any, dict[str, Any]]:
         scheme = registry.scheme(name)
         if scheme not in self._made:
             side, functions = self._side_of(scheme), dict[str, Any]()
             if side is not None:
-                bytes_each = side.STATE.itemsize if self._by_rows else 1
-                state_at = reader(side.STATE, bytes_each)
+                state_at = reader(side.STATE, side.STATE.itemsize if self._by_rows else 1)
                 functions = chains.outside(self._engine, self._chains, self._given, name, side, state_at)
             self._made[scheme] = side, functions
         return self._made[scheme]

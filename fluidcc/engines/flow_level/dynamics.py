@@ -42,7 +42,7 @@ def run(
     names = sorted({flow.scheme.name for flow in scenario.flows})
     if len(names) > 1 or len({id(flow.scheme) for flow in scenario.flows}) > 1:
         raise InputError(f"scheme: flows of the flow-level engine run one; these run {' and '.join(names)}, or several")
-    if dispatch.side(names[0]) is None:
+    if dispatch.SCHEMES.side(names[0]) is None:
         raise InputError(
             f"scheme {names[0]}: the flow-level engine runs laws, and it has none; write model='ideal', or "
             "engine='packet'"

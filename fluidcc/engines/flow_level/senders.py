@@ -114,8 +114,7 @@ def senders_of(scenario: Scenario, paths_first: np.ndarray, net: memory.Net, slo
         If its side does not model a switch that is set.
     """
     scheme = scenario.flows[0].scheme
-    side = dispatch.side(scheme.name)
-    assert side is not None
+    side = dispatch.SCHEMES.side(scheme.name)
     for name, modelled in side.ONLY.items():
         if getattr(scheme, name) != modelled:
             raise InputError(
@@ -132,7 +131,7 @@ def senders_of(scenario: Scenario, paths_first: np.ndarray, net: memory.Net, slo
     first, state = records(FLOW, kinds), records(side.STATE, kinds)
     for k, i in enumerate(paths_first):
         flow, row = scenario.flows[i], first[k]
-        row.scheme = dispatch.NUMBER.get(scheme.name, len(dispatch.NUMBER))
+        row.scheme = dispatch.SCHEMES.numbers([scheme.name])[scheme.name]
         row.line_rate, row.initial_rate = flow.line_rate, flow.initial_rate
         row.rate, row.window = flow.initial_rate, NEVER
         row.packet = scenario.wire_packet_of(flow)
@@ -154,7 +153,7 @@ def _made(first: Any, state: Any, needs: Any, by_cnp: bool, seed: int, scheme: s
         np.zeros(1), records(FLOW, slots), tables, _words(used), first, _words(state), needs,
         np.array([by_cnp]), np.array([seed]), outside, np.zeros((1, 1), np.int64),
     )  # fmt: skip
-    return made._replace(calls=dispatch.OUTSIDE.calls(dispatch.OUTSIDE.names([scheme]), made))
+    return made._replace(calls=dispatch.SCHEMES.calls(dispatch.SCHEMES.from_outside([scheme]), made))
 
 
 def grown(senders: Senders, scheme: str) -> Senders:

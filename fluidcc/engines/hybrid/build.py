@@ -79,10 +79,10 @@ def prepare(scenario: Scenario, times: Times, most_events: float = MOST_EVENTS) 
     hops = records(layout.HOP, int(lengths.sum()))
     links = records(layout.LINK, len(scenario.links))
     schemes = [scenario.flows[m].scheme.name for m in members]
-    own = dispatch.OUTSIDE.names(schemes)
+    own = dispatch.SCHEMES.from_outside(schemes)
     senders = dispatch.tables(schemes)
-    outside, tables, rows = dispatch.OUTSIDE.memory({name: schemes.count(name) for name in own})
-    tables |= {name: getattr(senders, field(name)) for name in dispatch.NUMBER}
+    outside, tables, rows = dispatch.SCHEMES.memory({name: schemes.count(name) for name in own})
+    tables |= {name: getattr(senders, field(name)) for name in dispatch.SCHEMES.tables}
     _flows(scenario, topology, members, flows, hops, tables, rows)
     _nics(topology, flows)
     followers, waits = followers_of(scenario, members, flows)
@@ -120,7 +120,7 @@ def prepare(scenario: Scenario, times: Times, most_events: float = MOST_EVENTS) 
         outside=outside,
         calls=np.zeros((1, 1), np.int64),
     )
-    sim = sim._replace(calls=dispatch.OUTSIDE.calls(own, sim))
+    sim = sim._replace(calls=dispatch.SCHEMES.calls(own, sim))
     core = sim.core[0]
     core.until = times.until + float(flows["ahead"].max())
     core.opens, core.closes = times.opens, times.closes
@@ -203,7 +203,7 @@ def _flows(
 ) -> None:  # fmt: skip
     bind = binder(scenario)
     bound = {m: bind(scenario.flows[m]) for m in dict.fromkeys(members)}
-    places, numbers = dict.fromkeys(tables, 0), dispatch.numbers(tables)
+    places, numbers = dict.fromkeys(tables, 0), dispatch.SCHEMES.numbers(tables)
     alike: dict[Any, int] = {}  # the first flow of each kind, whose numbers the others share
     like, place_of = [], []
     for f, m in enumerate(members):
@@ -219,7 +219,7 @@ def _flows(
             row = flows[f]
             row.scheme = numbers[name]
             _way(scenario, topology, flow, f, row)
-            dispatch.side(name).init_state(bound[m], row, table[place_of[f]])
+            dispatch.SCHEMES.side(name).init_state(bound[m], row, table[place_of[f]])
         else:
             table[place_of[f]] = table[place_of[same]]
     first, lengths = flows["first"].copy(), flows["hops"].copy()

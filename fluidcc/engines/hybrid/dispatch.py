@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from fluidcc.contract import registry
-from fluidcc.contract.models import Hybrid
-from fluidcc.engines.common.chains import Chain, field, made
-from fluidcc.engines.common.outside import Outside, call
+from fluidcc.engines.common.chains import Chain, field
+from fluidcc.engines.common.outside import Schemes
 from fluidcc.engines.hybrid.layout import records
 
 _CHAINS = {
@@ -19,18 +16,9 @@ _CHAINS = {
     "observe": Chain("kernel", "sim, f, row", "", "Write what a scheme shows of a flow into a row of the samples."),
 }
 _GIVEN = {"now": "sim.core[0].now", "samples": "sim.flow_samples"}
-SIDES: dict[str, Hybrid] = {
-    scheme.name: scheme.hybrid for scheme in map(registry.scheme, registry.built_in()) if scheme.hybrid is not None
-}
-NUMBER = {name: number for number, name in enumerate(SIDES)}
+SCHEMES = Schemes("hybrid", _CHAINS, _GIVEN, lambda scheme: scheme.hybrid)
 
-
-def _rules() -> dict[str, dict[str, Callable[..., Any]]]:
-    return {rule: {name: s.rules[rule] for name, s in SIDES.items() if rule in s.rules} for rule in _CHAINS}
-
-
-_chains = made("hybrid", _CHAINS, _GIVEN, _rules(), NUMBER, call)
-OUTSIDE = Outside("hybrid", _CHAINS, _GIVEN, lambda scheme: scheme.hybrid)
+_chains = SCHEMES.chains()
 begin: Any = _chains["begin"]
 on_cnp: Any = _chains["on_cnp"]
 on_timer: Any = _chains["on_timer"]
@@ -38,21 +26,10 @@ on_bytes: Any = _chains["on_bytes"]
 observe: Any = _chains["observe"]
 
 # A table of states for each built-in scheme; a flow's `row` is in its own scheme's.
-Senders: Any = NamedTuple("Senders", [(field(name), Any) for name in SIDES])  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]
+Senders: Any = NamedTuple("Senders", [(field(name), Any) for name in SCHEMES.tables])  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]
 Senders.__module__ = __name__  # where the cache of machine code looks for it
 
 
 def tables(names: list[str]) -> Any:
     """Empty tables with a row for each flow of a built-in scheme."""
-    return Senders(*(records(side.STATE, max(1, names.count(name))) for name, side in SIDES.items()))
-
-
-def side(name: str) -> Hybrid:
-    """Return the side of any scheme."""
-    return SIDES[name] if name in SIDES else OUTSIDE.side(name)
-
-
-def numbers(schemes: Iterable[str]) -> dict[str, int]:
-    """Return the numbers of a run's schemes: those from outside come behind the tables of all built-in ones."""
-    behind = {name: len(NUMBER) + k for k, name in enumerate(OUTSIDE.names(schemes))}
-    return {name: behind[name] if name in behind else NUMBER[name] for name in schemes}
+    return Senders(*(records(side.STATE, max(1, names.count(name))) for name, side in SCHEMES.tables.items()))

@@ -208,10 +208,10 @@ def _dataset(scenario: Scenario, prepared: Prepared, sim: Sim, summary: dict[str
     samples = sim.flow_samples
     shown = {"rate": _rates(prepared, sim), "pacing_rate": samples[:, :, 1]}
     observables: dict[str, tuple[str, str]] = {}
-    numbers = dispatch.numbers(dict.fromkeys(flow.scheme.name for flow in scenario.flows))
+    numbers = dispatch.SCHEMES.numbers(dict.fromkeys(flow.scheme.name for flow in scenario.flows))
     for name, number in sorted(numbers.items(), key=lambda each: each[1]):
         mine = sim.flows["scheme"] == number
-        for column, (variable, texts) in enumerate(dispatch.side(name).OBSERVABLES.items(), layout.OBSERVED):
+        for column, (variable, texts) in enumerate(dispatch.SCHEMES.side(name).OBSERVABLES.items(), layout.OBSERVED):
             shown[variable] = np.where(mine[None], samples[:, :, column], shown.get(variable, np.nan))
             observables[variable] = texts
     found = outcome_of(prepared, sim)

@@ -85,8 +85,8 @@ def prepare(
     largest = max(_sizes(scenario))
     core = records(layout.CORE, 1)
     schemes = [scenario.flows[m].scheme.name for m in members]
-    own = dispatch.OUTSIDE.names(schemes)
-    outside, tables, rows = dispatch.OUTSIDE.memory({name: schemes.count(name) for name in own})
+    own = dispatch.SCHEMES.from_outside(schemes)
+    outside, tables, rows = dispatch.SCHEMES.memory({name: schemes.count(name) for name in own})
     samples = times.until // times.interval + 1
     sim = Sim(
         core=core,
@@ -126,7 +126,7 @@ def prepare(
     sim = sim._replace(lists=lists, routes=_routes(topology), bitmaps=bitmaps_of(sim.flows))
     sim = sim._replace(calendar=_first(scenario, sim, times))
     sim = grown_packets(sim, 1024)
-    sim = sim._replace(calls=dispatch.OUTSIDE.calls(own, sim))
+    sim = sim._replace(calls=dispatch.SCHEMES.calls(own, sim))
     return PreparedRun(sim, topology, members, times, engine.run)
 
 
@@ -251,7 +251,7 @@ def _flows(
     ``tables`` and ``rows`` are of schemes from outside.
     """
     key, bind = likeness(scenario), binder(scenario)
-    numbers = dispatch.numbers(dict.fromkeys(flow.scheme.name for flow in scenario.flows))
+    numbers = dispatch.SCHEMES.numbers(dict.fromkeys(flow.scheme.name for flow in scenario.flows))
     kinds: dict[Any, int] = {}
     first: list[int] = []  # a flow class of each kind
     kind_of: list[int] = []  # each class's kind
@@ -280,7 +280,7 @@ def _flows(
         row.initial_rate = row.rate = flow.initial_rate
         give_room(scenario, flow, row)
         _own(row, flow)
-        side = dispatch.side(flow.scheme.name)
+        side = dispatch.SCHEMES.side(flow.scheme.name)
         state = layout.records(side.STATE, 1)
         side.init_state(bind(flow), row, state[0])
         states.append(state)

@@ -239,12 +239,12 @@ def _dataset(scenario: Scenario, plan: PreparedRun, sim: Sim, summary: dict[str,
         "delivered": flows[:, :, 1],
     }
     observables: dict[str, tuple[str, str]] = {}
-    numbers = dispatch.numbers(dict.fromkeys(flow.scheme.name for flow in scenario.flows))
+    numbers = dispatch.SCHEMES.numbers(dict.fromkeys(flow.scheme.name for flow in scenario.flows))
     for name, number in sorted(numbers.items(), key=lambda each: each[1]):
         mine = sim.flows["scheme"] == number
         if not mine.any():
             continue
-        for column, (variable, texts) in enumerate(dispatch.side(name).OBSERVABLES.items(), 3):
+        for column, (variable, texts) in enumerate(dispatch.SCHEMES.side(name).OBSERVABLES.items(), 3):
             if column >= flows.shape[2]:  # of mechanisms, which no flow has
                 break
             shown[variable] = np.where(mine[None], flows[:, :, column], shown.get(variable, np.nan))

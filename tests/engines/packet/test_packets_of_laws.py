@@ -13,7 +13,7 @@ import pytest
 import fluidcc as fc
 from fluidcc.contract import registry
 from fluidcc.contract.models import Scheme
-from fluidcc.engines.common import chains, jit, outside
+from fluidcc.engines.common import jit, outside
 from fluidcc.engines.common.chains import Chain
 from fluidcc.engines.packet.laws import packet_of, side_of
 from fluidcc.schemes import dctcp
@@ -169,9 +169,11 @@ def test_rules_from_outside_are_called_by_their_addresses(monkeypatch: pytest.Mo
     side = SimpleNamespace(STATE=SUM, rules={"on_ack": add, "on_packet": due})
     names = SimpleNamespace(scheme=lambda name: name, built_in=lambda: ("first",))
     monkeypatch.setattr(outside, "registry", names)
-    own = outside.Outside("test", rules, {}, lambda _: side, by_rows=by_rows)
-    assert own.names(["first", "mine", "mine"]) == ["mine"]
-    chain = chains.made("test", rules, {}, {rule: {} for rule in rules}, {"first": 0}, outside.call)
+    first = SimpleNamespace(rules={})
+    own = outside.Schemes("test", rules, {}, lambda name: first if name == "first" else side, by_rows=by_rows)
+    assert own.numbers(["first", "other", "mine"]) == {"first": 0, "other": 1, "mine": 2}
+    assert own.from_outside(["first", "mine", "mine"]) == ["mine"]
+    chain = own.chains()
     flows = np.zeros(3, [("scheme", np.int32), ("row", np.int32), ("late", np.bool_)]).view(np.recarray)
     flows.scheme[1:], flows.late[2] = 1, True
     memory, tables, rows = own.memory({"other": 5, "mine": 3})
