@@ -79,13 +79,14 @@ def outside(
 ) -> dict[str, Any]:
     """Compile the rules of a scheme from outside, each as a function that `made`'s chain may call by its address."""
     lines: list[str] = []
-    for rule, function in side.rules.items():
+    functions = {rule: side.rules[rule] for rule in chains if rule in side.rules}
+    for rule, function in functions.items():
         chain = chains[rule]._replace(how="kernel", given="sim, f, a, b, c")
         called = _called(rule, name, function, "state_at(sim.outside, flow.row)", given)
         lines += _head(rule, chain)
         lines += [f"    {word} = {passed}" for word, passed in zip(_more(chains[rule]), "abc", strict=False)]
         lines += [f"    return int({called})", ""] if chain.nothing else [f"    {called}", "    return 0", ""]
-    names = {f"{field(name)}_{rule}": each for rule, each in side.rules.items()}
+    names = {f"{field(name)}_{rule}": each for rule, each in functions.items()}
     return _compiled(lines, engine, name, {**names, "state_at": state_at}) if lines else {}
 
 

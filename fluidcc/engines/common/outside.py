@@ -141,8 +141,9 @@ class Schemes:
 
     def _known(self, name: str) -> tuple[Any, dict[str, Any]]:
         scheme = registry.scheme(name)
-        if scheme not in self._made:
-            side, functions = self._side_of(scheme), dict[str, Any]()
+        side = self._side_of(scheme)
+        if scheme not in self._made or self._made[scheme][0] != side:  # the one to which it adds may be another by now
+            functions = dict[str, Any]()
             if side is not None:
                 state_at = reader(side.STATE, side.STATE.itemsize if self._by_rows else 1)
                 functions = chains.outside(self._engine, self._chains, self._given, name, side, state_at)

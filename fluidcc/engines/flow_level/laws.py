@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ class CompiledLaw:
     rules: Mapping[str, Callable[..., Any]]
 
 
+@cache
 def side_of(scheme: Scheme) -> CompiledLaw | None:
     """Return the side of a scheme; None if it has no law."""
     law = scheme.law

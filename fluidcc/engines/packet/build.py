@@ -172,7 +172,8 @@ def sampled_classes(scenario: Scenario) -> int:
 
 def sampled_of_flows(scenario: Scenario) -> int:
     """Columns of a flow's samples: sent, acknowledged, pacing rate, and what its scheme shows."""
-    return 3 + max(layout.OBSERVED, *(packet_of(scheme).columns(scheme) for scheme in _schemes(scenario)))
+    sides = ((dispatch.SCHEMES.side(scheme.name), scheme) for scheme in _schemes(scenario))
+    return 3 + max(layout.OBSERVED, *(side.columns(scheme) for side, scheme in sides))
 
 
 def _schemes(scenario: Scenario) -> list[Any]:

@@ -52,7 +52,10 @@ def _side_of(scheme: Scheme) -> Packet | None:
     for rule, function in side.rules.items():
         if base.rules.get(rule, function) is not function:
             raise InputError(f"scheme {scheme.name}: {side.BASE} has {rule} already; leave it out, or leave out BASE")
-    return dataclasses.replace(side, STATE=base.STATE, rules={**base.rules, **side.rules})
+    shown = {**base.OBSERVABLES, **side.OBSERVABLES}  # all that the base's rules may write
+    return dataclasses.replace(
+        side, STATE=base.STATE, OBSERVABLES=shown, shown=None, rules={**base.rules, **side.rules}
+    )
 
 
 SCHEMES = Schemes("packet", _CHAINS, _GIVEN, _side_of)
