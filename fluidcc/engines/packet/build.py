@@ -172,8 +172,11 @@ def sampled_classes(scenario: Scenario) -> int:
 
 def sampled_of_flows(scenario: Scenario) -> int:
     """Columns of a flow's samples: sent, acknowledged, pacing rate, and what its scheme shows."""
-    sides = ((dispatch.SCHEMES.side(scheme.name), scheme) for scheme in _schemes(scenario))
-    return 3 + max(layout.OBSERVED, *(side.columns(scheme) for side, scheme in sides))
+    columns = [layout.OBSERVED]
+    for scheme in _schemes(scenario):
+        packet_of(scheme)  # or it is refused
+        columns.append(dispatch.SCHEMES.side(scheme.name).columns(scheme))
+    return 3 + max(columns)
 
 
 def _schemes(scenario: Scenario) -> list[Any]:
