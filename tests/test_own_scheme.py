@@ -17,6 +17,7 @@ import pytest
 import fluidcc as fc
 from fluidcc.contract import checks, registry
 from fluidcc.contract.bind import bind
+from fluidcc.engines.packet import dispatch
 from fluidcc.results import schema
 
 ROOT = Path(__file__).parents[1]
@@ -306,8 +307,9 @@ def test_a_law_of_rates_is_not_given_delays(package: Any) -> None:
 
 
 def test_a_law_that_is_edited_and_loaded_again_is_the_new_one(package: Any) -> None:
+    """In every engine; the parameters need not be loaded again."""
     edited = fc.register(package("editedlaw", of=POWERTCP / "powertcp", by_hand=False))
-    before = registry.scheme("editedlaw").fluid
+    before, packets, replaced = registry.scheme("editedlaw").fluid, _side("editedlaw"), registry.replaced
     law = Path(str(sys.modules["editedlaw.law"].__file__)) if "editedlaw.law" in sys.modules else None
     assert law is not None
     law.write_text(law.read_text().replace("+ p.beta", "+ 2 * p.beta"))
@@ -317,6 +319,13 @@ def test_a_law_that_is_edited_and_loaded_again_is_the_new_one(package: Any) -> N
     assert before is not None
     assert after is not None
     assert before.jump is not after.jump
+    assert _side("editedlaw") is not packets
+    fc.register(edited)  # nothing is new: nothing is compiled again
+    assert registry.replaced == replaced + 1
+
+
+def _side(name: str) -> Any:
+    return dispatch.SCHEMES.side(name)
 
 
 def test_observables_that_were_not_announced_are_refused(package: Any) -> None:

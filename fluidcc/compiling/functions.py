@@ -20,6 +20,7 @@ from jax.core import Tracer
 
 from fluidcc.compiling import store
 from fluidcc.compiling.identity import UnknownError, code_of, digest_of, plain, shape_of, structure_of
+from fluidcc.contract import registry
 
 # XLA's older way to make machine code of fused operations. The fluid's loops give the same bits with it, and take three
 # quarters of the time to compile. Not for derivatives: where terms tie at an equilibrium, rounding decides on them.
@@ -78,7 +79,7 @@ class PerShape:
         """The compiled function, to be called with the arguments alone, and the seconds it took; 0 if it was held."""
         leaves, tree = jax.tree.flatten(arguments)
         double = jax.dtypes.canonicalize_dtype(np.float64) == np.float64
-        key = (self, tree, tuple(map(shape_of, leaves)), tuple(sorted(switches.items())), double)
+        key = (self, tree, tuple(map(shape_of, leaves)), tuple(sorted(switches.items())), double, registry.replaced)
         for tell in watchers:
             tell(self.name, key)
         while True:

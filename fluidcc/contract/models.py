@@ -6,6 +6,7 @@ import dataclasses
 import importlib
 import importlib.util
 import inspect
+import sys
 import typing
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -251,6 +252,14 @@ class Scheme:
         """Crosscheck side of the scheme, or the default."""
         module = self.module("crosscheck")
         return Crosscheck() if module is None else self._made(Crosscheck, module, "crosscheck")
+
+    def was_reloaded(self) -> bool:
+        """Check whether the module of a side that was looked at has been loaded again since."""
+        for side, function in (("law", "on_step"), ("packet", "init_state"), ("hybrid", "init_state")):
+            found, module = vars(self).get(side), sys.modules.get(f"{self.package}.{side}")
+            if found is not None and getattr(found, function) is not getattr(module, function, None):
+                return True
+        return False
 
     def file(self, side: str) -> str:
         """Return the path of a side's file, present or not, for messages to users."""

@@ -37,6 +37,7 @@ _REQUIRED = {
 }
 _T = TypeVar("_T")
 _outside: dict[str, Scheme] = {}  # in the order in which they came
+replaced = 0  # how often a scheme was registered again after an edit: what was compiled before is of another law
 _lock = threading.RLock()
 
 
@@ -169,11 +170,14 @@ def register(scheme: _T) -> _T:
     >>> fc.register(aimd_ecn)  # doctest: +SKIP
     >>> fc.simulate(fc.incast(2, scheme=aimd_ecn.AIMD()), "10ms", engine="packet")  # doctest: +SKIP
     """
+    global replaced
     made = _made(scheme)
     with _lock:
         known = _built_in(made.name) if made.name in built_in() else _outside.get(made.name)
         again = made.name in _outside and known is not None and known.package == made.package
-        if known is None or (again and known.Parameters is not made.Parameters):  # or its modules were reloaded
+        reloaded = again and known is not None and known.was_reloaded()
+        replaced += reloaded
+        if known is None or reloaded or (again and known.Parameters is not made.Parameters):
             _outside[made.name] = made
         elif known.Parameters is not made.Parameters:
             raise InputError(
