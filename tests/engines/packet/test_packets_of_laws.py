@@ -134,7 +134,7 @@ def test_powertcp_s_packets_do_what_its_paper_says(monkeypatch: pytest.MonkeyPat
 
 
 class Memory(NamedTuple):
-    """What a chain looks at."""
+    """The memory that a chain is given."""
 
     flows: Any
     senders: Any
