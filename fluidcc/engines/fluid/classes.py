@@ -8,7 +8,7 @@ at s leaves when as many bytes have left as had come by s; both counts are remem
 from __future__ import annotations
 
 import dataclasses
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import jax.numpy as jnp
@@ -112,7 +112,7 @@ class ClassNetwork(WindowNetwork):
         came = tuple(self._gone_row + self._count[0] + queue for queue in queues)
         target = history.read(n, place((1.0 - left) * dt, dt, 1.0, False), gone, linear=True)
         filling = self._filling(history, n, queues)
-        return search(lambda record: history.at(n, record, came), filling, target, left, begin)
+        return search(partial(history.at, n, rows=came), filling, target, left, begin)
 
     # -- how it moves --------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ read a link's delay later, so that they begin and end inside steps.
 from __future__ import annotations
 
 import dataclasses
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import jax.numpy as jnp
@@ -109,9 +109,7 @@ class LosslessNetwork(WindowNetwork):
         gone = self._by_queue @ self._bytes(now.left)
         target = jnp.minimum(after, gone + net.capacity * (dt - stops))
 
-        def ends(record: Array) -> tuple[Array, Array]:
-            return history.at(n, record, tuple(range(sums, sums + self._count[0])))
-
+        ends = partial(history.at, n, rows=tuple(range(sums, sums + self._count[0])))
         furthest = -self.limit / dt
         since = jnp.maximum(old.at - 1.0, furthest)
         at = search(ends, _never, target, jnp.zeros_like(target), since, ALL_STRIDES)
@@ -215,9 +213,7 @@ class LosslessNetwork(WindowNetwork):
         flows = len(self.network.flows)
         rows = tuple(range(self._rows[2], self._rows[2] + flows))
 
-        def ends(record: Array) -> tuple[Array, Array]:
-            return history.at(n, record, rows)
-
+        ends = partial(history.at, n, rows=rows)
         asked = search(ends, _never, acks[:flows], jnp.zeros_like(begin), begin, ALL_STRIDES)
         start, end = ends(jnp.minimum(jnp.floor(asked), -1.0).astype(jnp.int32))
         return asked, end - start

@@ -15,7 +15,7 @@ ALL_STRIDES = (*(1 << k for k in reversed(range(14))), 1)
 
 
 def search(
-    ends: Callable[[Array], tuple[Array, Array]],
+    ends: Callable[..., list[Array]],
     filling: Callable[[Array], Array],
     target: Array,
     left: Array,
@@ -27,7 +27,7 @@ def search(
     Parameters
     ----------
     ends : callable
-        The function at the two ends of records, from their numbers.
+        The function at the two ends of records, from their numbers; at their start with ``start_only``.
     filling : callable
         Whether queues begin to fill somewhere inside records. What comes in the next then also came in a part of these,
         and nothing before: by a line over the whole record, bytes that many flows send at once would be acknowledged
@@ -41,7 +41,7 @@ def search(
     record = jnp.minimum(jnp.floor(jnp.broadcast_to(begin, left.shape)), -1.0).astype(jnp.int32)
     for stride in strides:
         ahead = record + stride
-        record = jnp.where((ahead <= -1) & (ends(jnp.minimum(ahead, -1))[0] <= target), ahead, record)
+        record = jnp.where((ahead <= -1) & (ends(jnp.minimum(ahead, -1), start_only=True)[0] <= target), ahead, record)
     first, last = ends(record)
     share = jnp.clip((target - first) / jnp.maximum(last - first, 1e-9), 0.0, 1.0)
     start, end = ends(jnp.minimum(record + 1, -1))

@@ -113,9 +113,9 @@ class WindowNetwork(QueueNetwork):
         """Find when the bytes arrived that left queues at ``left``; in steps from n, (queues, points), as `search`."""
         per_step = rows_of(self.network.capacity, queues) * dt
 
-        def departures(record: Array) -> tuple[Array, Array]:
-            queue, after = history.at(n, record, queues)
-            return record + queue / per_step, record + 1 + after / per_step
+        def departures(record: Array, start_only: bool = False) -> list[Array]:
+            lengths = history.at(n, record, queues, start_only)
+            return [record + end + length / per_step for end, length in enumerate(lengths)]
 
         return search(departures, self._filling(history, n, queues), left, left, begin)
 
