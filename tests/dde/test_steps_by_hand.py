@@ -19,7 +19,7 @@ from fluidcc.dde import integrate as integrate_module
 from fluidcc.dde import kernels as kernels_module
 from fluidcc.dde.kernels import Same
 from fluidcc.errors import InputError
-from tests.engines.fluid.in_numpy import Lax
+from tests.engines.fluid.in_numpy import Lax, Numpy
 
 # -- steps that are tried -----------------------------------------------------------------------------------------
 
@@ -141,7 +141,7 @@ def test_a_place_is_whole_steps_and_a_rest(
     monkeypatch: pytest.MonkeyPatch, node: float, lag: float, steps: float
 ) -> None:
     """Never later than the step before; a lag of whole steps but for rounding is just that."""
-    monkeypatch.setattr(history, "jnp", np)
+    monkeypatch.setattr(history, "jnp", Numpy())
     monkeypatch.setattr(history, "lax", Lax())
     found = history.place(cast(Any, np.array([lag])), cast(Any, 0.1), node, False)
     offset = min(math.floor(node - steps), -1)
@@ -171,7 +171,7 @@ def test_a_ring_holds_the_longest_lag_and_some_steps(lag: float, depth: int) -> 
 
 def test_a_ring_is_read_at_one_place_or_at_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that follow each other or not; of one place for all, of one for each row, and of each point its own."""
-    monkeypatch.setattr(history, "jnp", np)
+    monkeypatch.setattr(history, "jnp", Numpy())
     monkeypatch.setattr(history, "lax", Lax())
     rng = np.random.default_rng(1)
     ring = rng.normal(size=(8, 12, 2))  # of three signals: starts, right slopes, ends, left slopes

@@ -43,7 +43,7 @@ class _Array(np.ndarray):
         return At()
 
 
-class _Numpy:
+class Numpy:
     """`jax.numpy` by NumPy."""
 
     def __getattr__(self, name: str) -> Any:
@@ -52,6 +52,10 @@ class _Numpy:
     @staticmethod
     def zeros(shape: Any, dtype: Any = np.float64) -> Any:
         return np.zeros(shape, dtype).view(_Array)
+
+    @staticmethod
+    def take_along_axis(values: Any, index: Any, axis: int, **_: Any) -> Any:
+        return np.take_along_axis(values, index, axis)
 
 
 def _stacked(parts: list[Any]) -> Any:
@@ -116,7 +120,7 @@ def numpy_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             continue
         for key, value in list(vars(module).items()):
             if value is jnp:
-                monkeypatch.setattr(module, key, _Numpy())
+                monkeypatch.setattr(module, key, Numpy())
             elif value is lax:
                 monkeypatch.setattr(module, key, Lax())
             elif isinstance(value, jax.custom_jvp):
@@ -130,7 +134,7 @@ def numpy_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def _to_numpy(rule: FunctionType, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bring a rule of a law, and the rules that it calls, into NumPy's world (`fluidcc.contract.law`)."""
     if rule.__globals__.get("xp") is jnp:
-        monkeypatch.setitem(rule.__globals__, "xp", _Numpy())
+        monkeypatch.setitem(rule.__globals__, "xp", Numpy())
         for called in list(rule.__globals__.values()):
             if isinstance(called, FunctionType):
                 _to_numpy(called, monkeypatch)

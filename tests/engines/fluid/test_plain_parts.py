@@ -262,7 +262,7 @@ def test_search_finds_the_latest_time_of_a_count(strides: Any, begin: float) -> 
     times = np.arange(-60, 1)
     counts = np.cumsum(np.where((times > -30) & (times <= -20), 0.0, 2.0)) + 100.0
 
-    def ends(record: Any) -> tuple[Any, Any]:
+    def ends(record: Any, start_only: bool = False) -> tuple[Any, Any]:
         record = np.asarray(record)
         return counts[record + 60], counts[np.minimum(record + 61, 60)]
 
@@ -280,7 +280,7 @@ def test_search_where_a_queue_fills_inside_a_record() -> None:
     """Records end at 0, 0, 1 and 5: what comes in the last but one comes at the next one's pace, at its end."""
     values = np.array([0.0, 0.0, 0.0, 1.0, 5.0])
 
-    def ends(record: Any) -> tuple[Any, Any]:
+    def ends(record: Any, start_only: bool = False) -> tuple[Any, Any]:
         return values[record + 4], values[record + 5]
 
     filling = lambda record: record == -2  # noqa: E731
