@@ -91,7 +91,7 @@ def registers(found: fc.Audit) -> dict[str, float]:
     return {"byte_counter": NEVER} if "rpg_byte_reset" in named else {}
 
 
-def tune(found: fc.Audit, evaluations: int) -> fc.Tuning:
+def tune(found: fc.Audit, evaluations: int, seed: int = 1) -> fc.Tuning:
     """The shortest queue that keeps the link busy and is fair, by the hybrid, and by packets in every case."""
     red = found.switch.red
     if red is None:
@@ -110,6 +110,7 @@ def tune(found: fc.Audit, evaluations: int) -> fc.Tuning:
         until=length(*link, SEARCHED["begin"]),
         seeds=1,
         evaluations=evaluations,
+        seed=seed,
     )
 
 

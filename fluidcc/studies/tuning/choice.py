@@ -18,21 +18,22 @@ import numpy as np
 from fluidcc.builders.names import format_value
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario, resolve
-from fluidcc.studies.tuning.cases import UNTIL
+from fluidcc.studies.tuning.cases import SIZE, UNTIL
 from fluidcc.studies.tuning.evaluate import Evaluator, Measured, without_until
 from fluidcc.studies.tuning.goal import SETTLING, SHARES, Goal, order_of
 from fluidcc.studies.tuning.packet_check import Packets, contradictions, packets, worse_than_present
 from fluidcc.studies.tuning.result import Candidate
 from fluidcc.studies.tuning.smoothing import smoothed
 from fluidcc.studies.tuning.space import Point, Space
+from fluidcc.studies.tuning.surrogate import predicted
 
 Rank = tuple[float, ...]
 
 _LOOKED_AT = 300  # best points by the search, of which the finalists are taken
 _FINALISTS, _LAST = 24, 8  # that are run again with other seeds, and of these with all of them
 _DIFFERING = 12  # that packets see first
-_PARENTS, _NEAR_BEST = 4, 12  # points by packets about which others are drawn, and how many
-_WITHIN = (0.2, 0.1)  # of a range: how far off, round by round
+_PARENTS, _NEAR_BEST = 4, 8  # points by packets about which others are chosen, and how many
+_WITHIN, _DRAWN = (0.2, 0.1, 0.05), 400  # of a range: how far off, round by round; and of how many
 _IN_EVERY_CASE = 6  # of them, that are run in every case until one keeps its bounds
 _MISSING = 2  # of these, that miss a bound in few cases: another seed may help them, further cases cannot
 _SHOWN = 3  # of these, that packets see with all seeds, until they speak against none
@@ -156,15 +157,14 @@ class Proof:
             self._guarded = self._in_guards(present)
         coarse = self._coarse()
         rank = functools.partial(self._inside, _stricter(coarse))
-        cases = sorted([*self._telling(), *self.guards], key=lambda case: case.get(UNTIL, 0.0))
+        cases = sorted([*self._telling(), *self.guards], key=lambda case: case.get(UNTIL, 0.0) / case.get(SIZE, 1.0))
         few = self._packets_evaluator(cases, self.seeds[:1])
         hopeless = _Race(rank, len(cases)).hopeless if coarse.worst else None  # a mean may fall and rise
         points = self._differing()
         rows = list(zip(points, few(points, label="packets, finalists", hopeless=hopeless), strict=True))
         for width in _WITHIN:
             rows.sort(key=lambda row: rank(*row))
-            near = self._around([point for point, _ in rows[:_PARENTS]], width)
-            near = [point for point in near if all(point != other for other, _ in rows)]
+            near = self._promising(rows, cases, rank, width)
             rows += zip(near, few(near, label="packets, around the best", hopeless=hopeless), strict=True)
         rows.sort(key=lambda row: rank(*row))
         missing = np.array([coarse.worst and coarse.violations(found.metrics).any() for _, found in rows], bool)
@@ -219,11 +219,17 @@ class Proof:
         return self._run(point, "packets, longer bursts", cases=self.guards) if self.guards else None
 
     def _telling(self) -> list[dict[str, Any]]:
-        """Return, for each case of the search, the plainest packet case and the one that differs most from it."""
+        """Return, for each case of the search, the plainest packet case and the one that differs most from it.
+
+        And the first case with any value that none of these has, such as smaller packets.
+        """
         chosen = []
         for case in self.checkers[0].cases:
             mine = [each for each in self.packet_cases if case.items() <= each.items()]
             chosen += [mine[0], max(mine, key=lambda each: sum(each[n] != mine[0][n] for n in without_until(each)))]
+        for each in self.packet_cases:
+            there = {item for other in chosen for item in without_until(other).items()}
+            chosen += [each] if without_until(each).items() - there else []
         return [each for k, each in enumerate(chosen) if each not in chosen[:k]]
 
     def _coarse(self) -> Goal:
@@ -251,13 +257,29 @@ class Proof:
             apart = apart / 2 if apart > _SAME else -1.0
         return [points[k] for k in chosen]
 
-    def _around(self, centres: Sequence[Point], width: float) -> list[Point]:
-        """Settable points about some, drawn evenly over a part of the range."""
-        rng = np.random.default_rng([len(self.rows), round(1 / width)])
-        at = np.stack([self.space.shares(point) for point in centres])
-        drawn = at[np.arange(_NEAR_BEST) % len(at)] + rng.uniform(-width, width, (_NEAR_BEST, at.shape[1]))
-        rows = self.space.snapped(np.clip(drawn, 0.0, 1.0))
-        return list({tuple(row): self.space.point(row) for row in rows}.values())
+    def _promising(
+        self,
+        rows: Sequence[tuple[Point, Measured]],
+        cases: Sequence[Mapping[str, Any]],
+        rank: Callable[[Point, Measured], Rank],
+        width: float,
+    ) -> list[Point]:
+        """Return settable points about the best, apart from each other, that are predicted to be the best."""
+        at = np.stack([self.space.shares(point) for point, _ in rows])
+        rng = np.random.default_rng([len(rows), round(1 / width)])
+        drawn = at[np.arange(_DRAWN) % min(_PARENTS, len(at))] + rng.uniform(-width, width, (_DRAWN, at.shape[1]))
+        drawn = np.unique(self.space.snapped(np.clip(drawn, 0.0, 1.0)), axis=0)
+        searched = self.checkers[0].cases
+        like = [max(range(len(searched)), key=lambda k: len(searched[k].items() & case.items())) for case in cases]
+        metrics, packets = self._coarse().metrics, [found for _, found in rows]
+        guessed = predicted(metrics, (self._places, [found for _, found in self.rows]), (at, packets), like, drawn)
+        ranks = [rank(self.space.point(row), found) for row, found in zip(drawn, guessed, strict=True)]
+        chosen = list[int]()
+        for k in sorted(range(len(drawn)), key=ranks.__getitem__):
+            others = np.concatenate([at, drawn[chosen]])
+            if len(chosen) < _NEAR_BEST and np.abs(others - drawn[k]).max(axis=1).min() >= width / 4:
+                chosen.append(k)
+        return [self.space.point(drawn[k]) for k in chosen]
 
     def _most_spare(self, seen: Sequence[_Seen], goal: Goal) -> _Seen:
         """Take the point with most to spare of those about as good that nothing speaks against; none at an end."""

@@ -140,9 +140,10 @@ def test_packets_choose_what_keeps_bounds_in_every_case(monkeypatch: pytest.Monk
     assert min(made.packets["start"].metrics["utilisation"]) < 0.9
     assert all(abs(point["eta"] - 0.6) > 0.044 for point in made.refused)
     assert len(made.refused) > 3  # those too that few cases showed
-    assert [label for label, _ in fabric.ran[:5]] == [
+    assert [label for label, _ in fabric.ran[:6]] == [
         "packets, present setting",
         "packets, finalists",
+        "packets, around the best",
         "packets, around the best",
         "packets, around the best",
         "packets, 2 cases of one of the best",
@@ -427,7 +428,7 @@ def test_packets_see_the_next_choice_until_they_speak_against_none(
 
 
 def test_of_each_searched_case_the_plainest_and_the_one_that_differs_most_are_run() -> None:
-    """A length of the run is no difference, and none runs twice."""
+    """And the first with smaller packets. A length of the run is no difference, and none runs twice."""
     plain = [{"flows": n, "burst": 1, "begin": "line"} for n in (2, 8)]
     longer = [{**plain[0], "burst": 4}, {**plain[0], "burst": 4, "begin": "share"}, {**plain[0], "until": 9.0}]
     made: Any = SimpleNamespace(
@@ -436,6 +437,12 @@ def test_of_each_searched_case_the_plainest_and_the_one_that_differs_most_are_ru
     assert Proof._telling(made) == [plain[0], longer[1], plain[1]]
     made.packet_cases = [plain[1], {**plain[0], "until": 5.0}, {**plain[0], "burst": 4, "until": 9.0}]
     assert Proof._telling(made) == [made.packet_cases[1], made.packet_cases[2], plain[1]]
+    large, small = ([{**case, "packet_size": size} for case in plain] for size in (4096.0, 1024.0))
+    made.packet_cases = [*large, *small]
+    assert Proof._telling(made) == [large[0], small[0], large[1], small[1]]
+    other = [{**case, "burst": 4, "begin": "share"} for case in large]
+    made.packet_cases = [large[0], other[0], large[1], other[1], *small]
+    assert Proof._telling(made) == [*made.packet_cases[:4], small[0]]
 
 
 def test_settling_times_rank_no_single_run() -> None:
@@ -447,21 +454,26 @@ def test_settling_times_rank_no_single_run() -> None:
     assert [each.metric for each in Proof._coarse(made).objectives] == ["jain"]
 
 
-def test_points_about_the_best_take_turns_and_stay_in_the_range() -> None:
-    made = proof([(0.5, measured(0.9))])
-    about = [(point["eta"] - 0.4) / 0.4 for point in made._around([{"eta": 0.5}, {"eta": 0.7}], 0.2)]
-    assert len(about) == 12
-    for k, share in enumerate(about):
-        assert abs(share - (0.25 if k % 2 == 0 else 0.75)) <= 0.2
-    offs = np.array(about) - np.resize([0.25, 0.75], 12)
-    assert offs.min() < -0.1
-    assert offs.max() > 0.1
-    again = [point["eta"] for point in made._around([{"eta": 0.5}, {"eta": 0.7}], 0.2)]
-    assert again == pytest.approx(0.4 + 0.4 * np.array(about))
-    ends = [point["eta"] for point in made._around([{"eta": 0.8}], 0.2)]
-    assert max(ends) == 0.8
-    assert len(ends) < 12  # those beyond are one
+def test_points_about_the_best_are_those_predicted_best_and_apart() -> None:
+    """Packets have more of the link the nearer to 0.6, and ran at 0.5 and 0.66; the search knows nothing of it."""
+    checker: Any = Checker(lambda at: 0.9, 8)
+    checker.cases = [{}]
+    made = proof([(at, measured(0.9)) for at in np.linspace(0.4, 0.8, 9)], checker)
+    rows = [({"eta": at}, measured(1 - abs(at - 0.6))) for at in (0.5, 0.54, 0.66, 0.68)]
+
+    def rank(point: Point, found: Measured) -> tuple[float, ...]:
+        return (-float(found.metrics["utilisation"][0]),)
+
+    near = [point["eta"] for point in made._promising(rows, [{"burst": 4}], rank, 0.2)]
+    assert 5 <= len(near) <= 8
+    assert 0.54 < near[0] < 0.66
+    assert max(near) - min(near) < 0.4  # within a fifth of the range of those that ran
+    gaps = np.diff(sorted([*near, 0.5, 0.54, 0.66, 0.68])) / 0.4
+    assert np.sort(gaps)[2:].min() >= 0.2 / 4 - 1e-9  # but for those that ran, which are nearer
+    assert near == [point["eta"] for point in made._promising(rows, [{"burst": 4}], rank, 0.2)]
+    ends = [point["eta"] for point in made._promising([({"eta": 0.8}, measured(0.9))], [{}], rank, 0.2)]
     assert min(ends) >= 0.72 - 1e-12
+    assert max(ends) < 0.8
 
 
 @pytest.mark.parametrize(("cost", "limit"), [(100.0, 105.0), (-0.8, -0.76), (0.0, 0.0)])
