@@ -7,7 +7,6 @@ counts, each further case can only make a point worse: one that is behind alread
 
 from __future__ import annotations
 
-import bisect
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -53,6 +52,8 @@ class _Seen(NamedTuple):
 class _Race:
     """Tell points that cannot become one of the best few any more by the cases that they have run.
 
+    Points are compared with those of the batches before theirs, so that it does not matter which thread is the first.
+
     Parameters
     ----------
     rank : callable
@@ -63,14 +64,20 @@ class _Race:
 
     def __init__(self, rank: Callable[[Point, Measured], Rank], cases: int) -> None:
         self.rank, self.cases = rank, cases
-        self._best: list[Rank] = []
+        self._ran: list[Rank] = []
+        self._worst: Rank | None = None
 
     def hopeless(self, point: Point, found: Measured) -> bool:
         """Return whether a point is behind the few best that ran in all cases."""
         at = self.rank(point, found)
         if len(next(iter(found.metrics.values()))) == self.cases:
-            bisect.insort(self._best, at)
-        return len(self._best) >= _PARENTS and at > self._best[_PARENTS - 1]
+            self._ran.append(at)
+        return self._worst is not None and at > self._worst
+
+    def begin_batch(self) -> None:
+        """Compare with all that ran so far."""
+        if len(self._ran) >= _PARENTS:
+            self._worst = sorted(self._ran)[_PARENTS - 1]
 
 
 class Proof:
@@ -156,22 +163,29 @@ class Proof:
             self.packets["start"] = self._run(present, "packets, present setting")
             self._guarded = self._in_guards(present)
         coarse = self._coarse()
-        rank = functools.partial(self._inside, _stricter(coarse))
         cases = sorted([*self._telling(), *self.guards], key=lambda case: case.get(UNTIL, 0.0) / case.get(SIZE, 1.0))
+        asked = np.array([case not in self.guards for case in cases])
+        rank = functools.partial(self._inside, _stricter(coarse), asked=asked)
         few = self._packets_evaluator(cases, self.seeds[:1])
-        hopeless = _Race(rank, len(cases)).hopeless if coarse.worst else None  # a mean may fall and rise
-        points = self._differing()
-        rows = list(zip(points, few(points, label="packets, finalists", hopeless=hopeless), strict=True))
+        race, rows = _Race(rank, len(cases)), list[tuple[Point, Measured]]()
+
+        def run(points: list[Point], label: str) -> None:
+            race.begin_batch()
+            hopeless = race.hopeless if coarse.worst else None  # a mean may fall and rise
+            rows.extend(zip(points, few(points, label=f"packets, {label}", hopeless=hopeless), strict=True))
+
+        finalists = self._differing()
+        run(finalists[:_PARENTS], "finalists")
+        run(finalists[_PARENTS:], "further finalists")
         for width in _WITHIN:
             rows.sort(key=lambda row: rank(*row))
-            near = self._promising(rows, cases, rank, width)
-            rows += zip(near, few(near, label="packets, around the best", hopeless=hopeless), strict=True)
+            run(self._promising(rows, cases, rank, width), "around the best")
         rows.sort(key=lambda row: rank(*row))
         missing = np.array([coarse.worst and coarse.violations(found.metrics).any() for _, found in rows], bool)
         left = [row for row, at in zip(rows, np.cumsum(missing), strict=True) if at <= _MISSING][:_IN_EVERY_CASE]
         seen, shown = list[_Seen](), list[_Seen]()
         while len(shown) < _SHOWN and all(each.against for each in shown):
-            self._see_in_every_case(left, seen, coarse)
+            self._see_in_every_case(left, seen, coarse, asked)
             if not seen:
                 break
             choice = self._most_spare(seen, coarse)
@@ -191,14 +205,17 @@ class Proof:
             self.notes.append(self._least_missed(self.packets["best"]))
         return candidate_of(self.goal, point, _measured(self.packets["best"]))
 
-    def _see_in_every_case(self, left: list[tuple[Point, Measured]], seen: list[_Seen], goal: Goal) -> None:
+    def _see_in_every_case(
+        self, left: list[tuple[Point, Measured]], seen: list[_Seen], goal: Goal, asked: np.ndarray
+    ) -> None:
         """Run packets in every case with one seed: the best first, and not what cannot be about as good as one seen.
 
         What a point has in few cases is the best that it may have in all.
         """
         for row in list(left):
             kept = [goal.costs(each.found.metrics)[0] for each in seen if not each.against]
-            if kept and (goal.costs(row[1].metrics)[0] > _about(min(kept)) or goal.violations(row[1].metrics).any()):
+            least = goal.costs(_part(row[1], asked).metrics)[0]
+            if kept and (least > _about(min(kept)) or goal.violations(row[1].metrics).any()):
                 continue
             left.remove(row)
             found = self._run(row[0], f"packets, {len(self.packet_cases)} cases of one of the best", once=True)
@@ -210,9 +227,16 @@ class Proof:
         guarded = self._in_guards(point)
         return said if guarded is None else said + worse_than_present(goal, guarded, self._guarded, self.guards)
 
-    def _inside(self, goal: Goal, point: Point, found: Measured) -> tuple[float, ...]:
-        """Rank points by what they miss, then by whether they lie at an end of a range, then by the objectives."""
+    def _inside(self, goal: Goal, point: Point, found: Measured, asked: np.ndarray | None = None) -> tuple[float, ...]:
+        """Rank points by what they miss, then by whether they lie at an end of a range, then by the objectives.
+
+        Bounds count in every case, objectives in those that are ``asked`` for: a guard is to be kept, not made better.
+        """
         missed, *costs = _rank(goal, found)
+        if asked is not None:
+            known = _part(found, asked)
+            some = len(next(iter(known.metrics.values())))
+            _, *costs = _rank(goal, known) if some else (missed, *(-np.inf for _ in costs))
         return missed, len(self.space.ends(point)), *costs
 
     def _in_guards(self, point: Point) -> Packets | None:
@@ -345,6 +369,11 @@ def _stricter(goal: Goal) -> Goal:
 def _about(cost: float) -> float:
     """Return the largest cost that is still about as good."""
     return cost + _ALIKE * abs(cost)
+
+
+def _part(found: Measured, asked: np.ndarray) -> Measured:
+    """Return what was measured in some of the cases, of which a point may have run the first only."""
+    return Measured({name: values[asked[: len(values)]] for name, values in found.metrics.items()}, {})
 
 
 def _measured(found: Packets) -> Measured:

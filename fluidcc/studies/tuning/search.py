@@ -22,8 +22,9 @@ from fluidcc.studies.tuning.smoothing import smoothed
 from fluidcc.studies.tuning.space import Point, Space
 
 _POPULATION = 32
-_START = 0.25  # share of the evaluations that are spread evenly first
-_POLISH = 0.5  # share of them that are left for what follows NSGA-II
+# Shares of the evaluations that are spread evenly first, and that are left for what follows NSGA-II: where the search
+# has the last word, and where packets choose, from predictions that need the whole range.
+_SHARES = {False: (0.25, 0.5), True: (0.6, 0.2)}
 _STEP, _LEAST_STEP = 0.12, 0.004  # of the pattern search, as shares of a range
 _CLOUD, _CENTRES = 0.1, 5  # width of the clouds at first, and around how many points
 _LOOKED_AT = 200  # of the points known, for the best few
@@ -41,6 +42,7 @@ def search(
     evaluations: int,
     seed: int,
     known: Sequence[Point],
+    mapped: bool = False,
     report: Report | None = None,
 ) -> None:
     """Run points until ``evaluations`` are known; `Evaluator.known` has them all.
@@ -55,15 +57,18 @@ def search(
         Of the search.
     known : sequence of Point
         Starts in addition to the even spread: the present setting and the yardsticks, moved into the range.
+    mapped : bool
+        Whether packets will choose: more points are spread evenly then.
     report : callable
         Hears how many points are done.
     """
+    spread_first, left = _SHARES[mapped]
     first = [space.shares(point) for point in known]
-    count = max(_POPULATION, round(_START * evaluations)) if evaluations >= 2 * _POPULATION else evaluations
+    count = max(_POPULATION, round(spread_first * evaluations)) if evaluations >= 2 * _POPULATION else evaluations
     spread = qmc.Sobol(len(space.variables), rng=seed).random_base2(max(0, int(np.ceil(np.log2(count)))))
     start = space.snapped(np.array([*first, *spread[:count]]))[:evaluations]
     evaluator([space.point(row) for row in start], report)
-    _evolve(space, goal, evaluator, start, round((1 - _POLISH) * evaluations), seed, report)
+    _evolve(space, goal, evaluator, start, round((1 - left) * evaluations), seed, report)
     _polish(space, goal, evaluator, evaluations, report, seed)
 
 

@@ -13,9 +13,11 @@ import numpy as np
 from scipy.interpolate import RBFInterpolator
 
 from fluidcc.studies.tuning.evaluate import Measured
+from fluidcc.studies.tuning.goal import SHARES
 from fluidcc.studies.tuning.smoothing import apart, back
 
 _SMOOTHING = 1e-2  # of runs with one seed, as a part of the basis at a distance of 1
+_LEAST = 1e-3  # of a share: who lacks less is as good as one
 Surface = Callable[[np.ndarray], np.ndarray]
 
 
@@ -50,7 +52,7 @@ def predicted(
         for case, alike in enumerate(like):
             places, values = _known(name, *ran, case)
             trend = surfaces[alike]
-            columns.append(back(name, trend(at) + _gaps(places, values - trend(places))(at)))
+            columns.append(_back(name, trend(at) + _gaps(places, values - trend(places))(at)))
         found[name] = np.stack(columns, axis=1)
     return [Measured({name: values[k] for name, values in found.items()}, {}) for k in range(len(at))]
 
@@ -59,7 +61,16 @@ def _known(name: str, places: np.ndarray, found: Sequence[Measured], case: int) 
     """Places with a value in a case, and these values, as `apart`."""
     values = np.array([each.metrics[name][case] if len(each.metrics[name]) > case else np.nan for each in found])
     there = np.isfinite(values)
-    return places[there], apart(name, values[there])
+    return places[there], _apart(name, values[there])
+
+
+def _apart(name: str, values: np.ndarray) -> np.ndarray:
+    """Transform as `apart`; take of a share the logarithm of what it lacks, which has no cliff."""
+    return np.log(1 + _LEAST - np.minimum(values, 1.0)) if name in SHARES else apart(name, values)
+
+
+def _back(name: str, values: np.ndarray) -> np.ndarray:
+    return 1 + _LEAST - np.exp(values) if name in SHARES else back(name, values)
 
 
 def _trend(places: np.ndarray, values: np.ndarray) -> Surface:

@@ -157,7 +157,7 @@ def tune(
         known = [point for point in ([present] if present else []) + list(others.values())]
         with Bar(f"searching {', '.join(space.names)}", evaluations, "points") as bar:
             search(
-                space, goal, evaluator, evaluations=evaluations, seed=seed, known=known,
+                space, goal, evaluator, evaluations=evaluations, seed=seed, known=known, mapped=packet_seeds > 0,
                 report=lambda done: bar(min(done / evaluations, 1.0)),
             )  # fmt: skip
         searched = evaluator.runs

@@ -140,15 +140,16 @@ def test_packets_choose_what_keeps_bounds_in_every_case(monkeypatch: pytest.Monk
     assert min(made.packets["start"].metrics["utilisation"]) < 0.9
     assert all(abs(point["eta"] - 0.6) > 0.044 for point in made.refused)
     assert len(made.refused) > 3  # those too that few cases showed
-    assert [label for label, _ in fabric.ran[:6]] == [
+    assert [label for label, _ in fabric.ran[:7]] == [
         "packets, present setting",
         "packets, finalists",
+        "packets, further finalists",
         "packets, around the best",
         "packets, around the best",
         "packets, around the best",
         "packets, 2 cases of one of the best",
     ]
-    assert fabric.ran[1][1] == 12
+    assert [count for _, count in fabric.ran[1:3]] == [4, 8]
 
 
 def test_what_is_behind_by_some_cases_is_not_run_in_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,12 +175,15 @@ def test_what_is_behind_by_some_cases_is_not_run_in_the_rest(monkeypatch: pytest
     def rank(point: Point, found: Measured) -> tuple[float, ...]:
         return choice._rank(USED, found)
 
-    found = made(points, hopeless=choice._Race(rank, 3).hopeless)
+    race, found = choice._Race(rank, 3), list[Measured]()
+    for batch in (points[:6], points[6:12], points[12:]):
+        race.begin_batch()
+        found += made(batch, hopeless=race.hopeless)
     best = sorted(zip(points, found, strict=True), key=lambda row: rank(*row))[:4]
     true = sorted(points, key=lambda point: -min(used(point["eta"], case) for case in range(3)))[:4]
     assert [point for point, _ in best] == true
     assert all(len(one.metrics["utilisation"]) == 3 for _, one in best)
-    assert 4 * 3 <= len(ran) < 0.75 * 3 * len(points)
+    assert 4 * 3 <= len(ran) < 0.85 * 3 * len(points)
 
 
 def test_where_the_mean_counts_a_bad_first_case_is_no_reason_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,7 +217,9 @@ def test_packets_few_cases_are_ranked_by_the_stricter_bounds(monkeypatch: pytest
     """With 0.9 to keep, 0.91 by one seed counts as missed and 0.93 does not."""
     made, _ = in_packets(monkeypatch, lambda eta, case: 0.95)
     ranked: list[Any] = []
-    monkeypatch.setattr(choice, "_Race", lambda rank, cases: ranked.append(rank) or SimpleNamespace(hopeless=None))
+    monkeypatch.setattr(
+        choice, "_Race", lambda rank, cases: ranked.append(rank) or SimpleNamespace(hopeless=None, begin_batch=int)
+    )
     made.by_packets(None)
     assert [ranked[0]({"eta": 0.5}, measured(used))[0] > 0 for used in (0.91, 0.93)] == [True, False]
 
@@ -282,7 +288,8 @@ def test_only_what_may_be_as_good_as_one_that_keeps_its_bounds_is_run_in_every_c
     made.goal = goal
 
     def few(queue: float) -> Measured:
-        return measured(0.95, **{"queue_bytes.p99": queue})
+        """A guard, whose queue is not asked for, comes first."""
+        return measured([0.95, 0.95], **{"queue_bytes.p99": [300e3, queue]})
 
     asked: list[float] = []
 
@@ -302,11 +309,11 @@ def test_only_what_may_be_as_good_as_one_that_keeps_its_bounds_is_run_in_every_c
         ({"eta": 0.7}, few(106e3)),
     ]
     found: list[Any] = []
-    made._see_in_every_case(rows, found, goal)
+    made._see_in_every_case(rows, found, goal, np.array([False, True]))
     assert asked == [0.41, 0.5, 0.6]
     assert [bool(each.against) for each in found] == [True, False, False]
     assert [point["eta"] for point, _ in rows] == [0.7]
-    made._see_in_every_case(rows, found[:1], goal)  # once the others failed with further seeds
+    made._see_in_every_case(rows, found[:1], goal, np.array([False, True]))  # once the others failed with further seeds
     assert asked == [0.41, 0.5, 0.6, 0.7]
 
 
@@ -386,10 +393,13 @@ def test_a_point_behind_the_fourth_best_is_hopeless_and_one_level_with_it_is_not
 
     assert [hopeless(at) for at in (1.0, 3.0, 2.0)] == [False] * 3
     assert [hopeless(at, cases=1) for at in (0.1, 0.2, 9.0)] == [False] * 3  # three have run in both so far
-    assert hopeless(4.0) is False
+    race.begin_batch()
+    assert [hopeless(at) for at in (9.0, 4.0, 5.0)] == [False] * 3  # compared with the batch before, which had three
+    race.begin_batch()
     assert [hopeless(at, cases=1) for at in (4.0, 4.1, 0.5)] == [False, True, False]
-    assert hopeless(5.0) is True
-    assert hopeless(2.5) is False  # which makes 3 the fourth
+    assert hopeless(2.5) is False
+    assert hopeless(3.5) is False  # the fourth is still 4 in this batch, whoever came first
+    race.begin_batch()
     assert [hopeless(at, cases=1) for at in (3.0, 3.1)] == [False, True]
 
 
@@ -493,6 +503,17 @@ def test_a_point_at_an_end_of_its_range_ranks_behind_one_inside() -> None:
     made = proof([(0.5, measured(0.9))])
     assert made._inside(USED, {"eta": 0.5}, measured(0.7)) == (0.0, 0, -0.7)
     assert made._inside(USED, {"eta": 0.8}, measured(0.9)) == (0.0, 1, -0.9)
+
+
+def test_a_guard_is_kept_and_not_made_better() -> None:
+    """Its bound counts and its queue does not; a point that ran in guards alone may still be the best."""
+    made = proof([(0.5, measured(0.9))])
+    goal = goal_of("queue_bytes.p99", None, ["utilisation>=0.9"], True, 1.0)
+    found = measured([0.81, 0.95], **{"queue_bytes.p99": [500.0, 70.0]})
+    asked = np.array([False, True, True])
+    assert made._inside(goal, {"eta": 0.5}, found, asked) == (pytest.approx(0.1), 0, 70.0, -0.95)
+    first = measured(0.95, **{"queue_bytes.p99": 500.0})
+    assert made._inside(goal, {"eta": 0.5}, first, asked) == (0.0, 0, -np.inf, -np.inf)
 
 
 def test_a_bound_from_above_on_a_share_is_no_stricter() -> None:

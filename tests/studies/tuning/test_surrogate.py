@@ -38,18 +38,18 @@ def test_a_factor_between_packets_and_the_search_is_kept() -> None:
 
 def test_each_packet_case_follows_the_search_s_case_that_it_is_like() -> None:
     searched = measured(jain=[PLACES[:, 0], PLACES[:, 1]])
-    ran = measured(jain=[PLACES[:, 1] + 0.1, PLACES[:, 0]])[:9]
+    ran = measured(jain=[1 - (1 - PLACES[:, 1]) / 2, PLACES[:, 0]])[:9]
     found = predicted({"jain"}, (PLACES, searched), (PLACES[:9], ran), [1, 0], AT)
-    assert found[1].metrics["jain"] == pytest.approx([0.8, 0.3], abs=CLOSE)
+    assert found[1].metrics["jain"] == pytest.approx([0.85, 0.3], abs=2 * CLOSE)
 
 
 def test_a_point_that_was_given_up_tells_of_its_first_cases_only() -> None:
     """Of the second case nothing is known: the search is believed. No value, or NaN, is not a value of 0."""
     searched = measured(jain=[PLACES[:, 0]])
-    ran = [Measured({"jain": np.array([place[0] - 0.2])}, {}) for place in PLACES[:9]]
+    ran = [Measured({"jain": np.array([1 - 1.4 * (1 - place[0])])}, {}) for place in PLACES[:9]]
     ran[0].metrics["jain"][0] = np.nan
     found = predicted({"jain"}, (PLACES, searched), (PLACES[:9], ran), [0, 0], AT)
-    assert found[0].metrics["jain"] == pytest.approx([0.3, 0.5], abs=CLOSE)
+    assert found[0].metrics["jain"] == pytest.approx([0.3, 0.5], abs=2 * CLOSE)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
@@ -67,3 +67,16 @@ def test_differences_are_learnt_where_packets_ran() -> None:
     ran = measured(jain=[0.5 + 0.4 * PLACES[:, 0]])[:30]
     found = predicted({"jain"}, (PLACES, searched), (PLACES[:30], ran), [0], np.array([[0.2, 0.5], [0.8, 0.5]]))
     assert [one.metrics["jain"][0] for one in found] == pytest.approx([0.58, 0.82], abs=0.06)
+
+
+def test_a_cliff_of_utilisation_is_seen_as_one() -> None:
+    """Full to the right of 0.5 and falling to 0.6 left of it: no share above 1, and none too low beside the cliff."""
+    places = np.random.default_rng(2).random((80, 1))
+    used = np.minimum(1.0, 1 - 0.8 * (0.5 - places[:, 0]))
+    searched = [Measured({"utilisation": np.array([each])}, {}) for each in used]
+    at = np.linspace(0.05, 0.95, 19)[:, None]
+    found = predicted({"utilisation"}, (places, searched), (places, searched), [0], at)
+    shares = np.array([one.metrics["utilisation"][0] for one in found])
+    assert shares.max() <= 1.001
+    assert shares[at[:, 0] > 0.52].min() > 0.995
+    assert shares == pytest.approx(np.minimum(1.0, 1 - 0.8 * (0.5 - at[:, 0])), abs=0.02)
