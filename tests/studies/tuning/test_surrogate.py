@@ -44,7 +44,7 @@ def test_each_packet_case_follows_the_search_s_case_that_it_is_like() -> None:
 
 
 def test_a_point_that_was_given_up_tells_of_its_first_cases_only() -> None:
-    """Of the second case nothing is known: the search is believed. No value, or NaN, is not a value of 0."""
+    """Nothing is known of the second case: the search is believed. No value, or NaN, is not a value of 0."""
     searched = measured(jain=[PLACES[:, 0]])
     ran = [Measured({"jain": np.array([1 - 1.4 * (1 - place[0])])}, {}) for place in PLACES[:9]]
     ran[0].metrics["jain"][0] = np.nan
