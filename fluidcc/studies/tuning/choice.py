@@ -214,7 +214,7 @@ class Proof:
         """
         for row in list(left):
             kept = [goal.costs(each.found.metrics)[0] for each in seen if not each.against]
-            least = goal.costs(_part(row[1], asked).metrics)[0]
+            least = _costs(goal, row[1], asked)[0]
             if kept and (least > _about(min(kept)) or goal.violations(row[1].metrics).any()):
                 continue
             left.remove(row)
@@ -234,9 +234,7 @@ class Proof:
         """
         missed, *costs = _rank(goal, found)
         if asked is not None:
-            known = _part(found, asked)
-            some = len(next(iter(known.metrics.values())))
-            _, *costs = _rank(goal, known) if some else (missed, *(-np.inf for _ in costs))
+            costs = order_of(goal, _costs(goal, found, asked))
         return missed, len(self.space.ends(point)), *costs
 
     def _in_guards(self, point: Point) -> Packets | None:
@@ -252,8 +250,8 @@ class Proof:
             mine = [each for each in self.packet_cases if case.items() <= each.items()]
             chosen += [mine[0], max(mine, key=lambda each: sum(each[n] != mine[0][n] for n in without_until(each)))]
         for each in self.packet_cases:
-            there = {item for other in chosen for item in without_until(other).items()}
-            chosen += [each] if without_until(each).items() - there else []
+            there = [item for other in chosen for item in without_until(other).items()]
+            chosen += [each] if any(item not in there for item in without_until(each).items()) else []
         return [each for k, each in enumerate(chosen) if each not in chosen[:k]]
 
     def _coarse(self) -> Goal:
@@ -294,7 +292,8 @@ class Proof:
         drawn = at[np.arange(_DRAWN) % min(_PARENTS, len(at))] + rng.uniform(-width, width, (_DRAWN, at.shape[1]))
         drawn = np.unique(self.space.snapped(np.clip(drawn, 0.0, 1.0)), axis=0)
         searched = self.checkers[0].cases
-        like = [max(range(len(searched)), key=lambda k: len(searched[k].items() & case.items())) for case in cases]
+        shared = [[sum(case.get(n) == value for n, value in each.items()) for each in searched] for case in cases]
+        like = [int(np.argmax(each)) for each in shared]
         metrics, packets = self._coarse().metrics, [found for _, found in rows]
         guessed = predicted(metrics, (self._places, [found for _, found in self.rows]), (at, packets), like, drawn)
         ranks = [rank(self.space.point(row), found) for row, found in zip(drawn, guessed, strict=True)]
@@ -371,9 +370,10 @@ def _about(cost: float) -> float:
     return cost + _ALIKE * abs(cost)
 
 
-def _part(found: Measured, asked: np.ndarray) -> Measured:
-    """Return what was measured in some of the cases, of which a point may have run the first only."""
-    return Measured({name: values[asked[: len(values)]] for name, values in found.metrics.items()}, {})
+def _costs(goal: Goal, found: Measured, asked: np.ndarray) -> np.ndarray:
+    """Return the costs in the cases that are asked for, of which a point may have run the first only, or none."""
+    metrics = {name: values[asked[: len(values)]] for name, values in found.metrics.items()}
+    return goal.costs(metrics) if len(next(iter(metrics.values()))) else np.full(len(goal.objectives), -np.inf)
 
 
 def _measured(found: Packets) -> Measured:
