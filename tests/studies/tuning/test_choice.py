@@ -176,14 +176,14 @@ def test_what_is_behind_by_some_cases_is_not_run_in_the_rest(monkeypatch: pytest
         return choice._rank(USED, found)
 
     race, found = choice._Race(rank, 3), list[Measured]()
-    for batch in (points[:6], points[6:12], points[12:]):
+    for point in points:  # each a batch of its own, compared with all before it
         race.begin_batch()
-        found += made(batch, hopeless=race.hopeless)
+        found += made([point], hopeless=race.hopeless)
     best = sorted(zip(points, found, strict=True), key=lambda row: rank(*row))[:4]
     true = sorted(points, key=lambda point: -min(used(point["eta"], case) for case in range(3)))[:4]
     assert [point for point, _ in best] == true
     assert all(len(one.metrics["utilisation"]) == 3 for _, one in best)
-    assert 4 * 3 <= len(ran) < 0.85 * 3 * len(points)
+    assert 4 * 3 <= len(ran) < 0.75 * 3 * len(points)
 
 
 def test_where_the_mean_counts_a_bad_first_case_is_no_reason_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -477,7 +477,8 @@ def test_points_about_the_best_are_those_predicted_best_and_apart() -> None:
     near = [point["eta"] for point in made._promising(rows, [{"burst": 4}], rank, 0.2)]
     assert 5 <= len(near) <= 8
     assert 0.54 < near[0] < 0.66
-    assert max(near) - min(near) < 0.4  # within a fifth of the range of those that ran
+    for at in near:  # within a fifth of the range of one that ran
+        assert min(abs(at - ran) for ran in (0.5, 0.54, 0.66, 0.68)) <= 0.2 * 0.4 + 1e-9
     gaps = np.diff(sorted([*near, 0.5, 0.54, 0.66, 0.68])) / 0.4
     assert np.sort(gaps)[2:].min() >= 0.2 / 4 - 1e-9  # but for those that ran, which are nearer
     assert near == [point["eta"] for point in made._promising(rows, [{"burst": 4}], rank, 0.2)]
