@@ -11,7 +11,7 @@ import os
 import sys
 import warnings
 
-LOOP_FLAG = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=100000000"
+LOOP_FLAG = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=1000000000000"
 # Where warnings come from: no file, or Python shows the first line of one that happens to have that name.
 SOURCE = "<fluidcc>"
 _OPTIONS = "xla_backend_extra_options"

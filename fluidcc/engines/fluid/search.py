@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import jax.numpy as jnp
-from jax import Array
+from jax import Array, lax
 
 # The search for the byte whose ACK arrives goes forward by these numbers of records, each if it may. A longer silence
 # is crossed in several steps of the integrator.
@@ -39,9 +39,14 @@ def search(
         By which it does.
     """
     record = jnp.minimum(jnp.floor(jnp.broadcast_to(begin, left.shape)), -1.0).astype(jnp.int32)
-    for stride in strides:
-        ahead = record + stride
-        record = jnp.where((ahead <= -1) & (ends(jnp.minimum(ahead, -1), start_only=True)[0] <= target), ahead, record)
+    by = jnp.array(strides, jnp.int32)
+
+    def stepped(k: int, record: Array) -> Array:
+        ahead = record + by[k]
+        return jnp.where((ahead <= -1) & (ends(jnp.minimum(ahead, -1), start_only=True)[0] <= target), ahead, record)
+
+    # A loop: unrolled, XLA would compute a step again wherever one after it reads it, 2^14 times for the first.
+    record = lax.fori_loop(0, len(strides), stepped, record)
     first, last = ends(record)
     share = jnp.clip((target - first) / jnp.maximum(last - first, 1e-9), 0.0, 1.0)
     start, end = ends(jnp.minimum(record + 1, -1))
