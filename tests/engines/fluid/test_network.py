@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import fluidcc as fc
 from fluidcc.dde.methods import METHODS
 from fluidcc.dde.stepping import Loop
+from fluidcc.engines.fluid import search
 from fluidcc.engines.fluid.engine import Numbers, begin, numbers_of
 from fluidcc.engines.fluid.marking import along_path, red
 from fluidcc.engines.fluid.network import Network, network_of, with_points
@@ -628,3 +629,18 @@ def test_halving_estimates_the_error() -> None:
     fine = fc.simulate(scenario, until="40ms", dt=STEP / 2, estimate_error=False).summary
     difference = abs(coarse["queue_bytes"]["mean"] / fine["queue_bytes"]["mean"] - 1)
     assert coarse["discretisation_error"]["queue_rel"] == pytest.approx(difference, rel=1e-6)
+
+
+def test_a_further_search_is_no_longer_program() -> None:
+    """Were its steps written out, XLA would compute the first again for each later one, 2^14 times."""
+
+    def traced(strides: tuple[int, ...]) -> int:
+        def ends(record: Any, start_only: bool = False) -> list[Any]:
+            return [jnp.take(jnp.arange(99.0), record)] * 2
+
+        def found(target: Any) -> Any:
+            return search.search(ends, lambda record: record < 0, target, target, target - 5, strides)
+
+        return len(str(jax.make_jaxpr(found)(jnp.zeros((2, 1)))).splitlines())
+
+    assert traced(search.ALL_STRIDES) == traced(search.ALL_STRIDES[-3:])
