@@ -89,7 +89,8 @@ class History:
 
     def push(self, n: Array, record: Array) -> History:
         """Write the record of step n; must come before this step's reads, or XLA copies the whole ring."""
-        ring = lax.dynamic_update_index_in_dim(self.ring, record, n & (self.depth - 1), 0)
+        slot = n & (self.depth - 1)
+        ring = lax.dynamic_update_index_in_dim(self.ring, record, slot, 0, allow_negative_indices=False)
         return dataclasses.replace(self, ring=ring)
 
     def read(self, n: Array, where: Place, rows: tuple[int, ...], slopes: bool = False, linear: bool = False) -> Array:
@@ -127,20 +128,21 @@ class History:
         return jnp.split(take(n, where, sum(each, ())), len(parts))
 
     def _slice(self, n: Array, where: Place, rows: tuple[int, ...]) -> Array:
+        _, each, points = self.ring.shape
         index = (n + where.offset.reshape(())) & (self.depth - 1)
         first, count = rows[0], len(rows)
-        if rows == tuple(range(first, first + count)):
-            block = lax.dynamic_slice(
-                self.ring, (index, jnp.int32(first), jnp.int32(0)), (1, count, self.ring.shape[2])
-            )
-            return block[0]
-        record = lax.dynamic_index_in_dim(self.ring, index, 0, keepdims=False)
-        return record[jnp.asarray(rows)]
+        whole = rows != tuple(range(first, first + count))
+        begin, size = (index, np.int32(0 if whole else first), np.int32(0)), (1, each if whole else count, points)
+        # As in `_gather`, indices without checks.
+        block = lax.dynamic_slice(self.ring, begin, size, allow_negative_indices=False).reshape(size[1:])
+        if not whole:
+            return block
+        return block.at[np.array(rows)].get(mode="promise_in_bounds", wrap_negative_indices=False)
 
     def _gather(self, n: Array, where: Place, rows: tuple[int, ...]) -> Array:
         depth, each, points = self.ring.shape
         index = ((n + where.offset) & (depth - 1)) * each + np.array(rows, np.int32)[:, None]
-        # Indices without checks: with brackets, half of all that is compiled would be these.
+        # Indices without checks: else half of all that is compiled would be these.
         return jnp.take_along_axis(
             self.ring.reshape(depth * each, points),
             jnp.broadcast_to(index, (len(rows), points)),

@@ -198,8 +198,8 @@ def _combine(y: State, dt: Array, weights: tuple[float, ...], slopes: list[State
         return y
 
     def leaf(base: Array, *ks: Array) -> Array:
-        total = sum(w * k for (w, _), k in zip(used, ks, strict=True))
-        return base + dt * total
+        first, *others = (k if w == 1 else w * k for (w, _), k in zip(used, ks, strict=True))
+        return base + dt * sum(others, first)
 
     return jax.tree.map(leaf, y, *(k for _, k in used))
 

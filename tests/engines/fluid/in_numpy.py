@@ -36,7 +36,7 @@ class _Array(np.ndarray):
         class At:
             def __getitem__(_, index: Any) -> Any:  # noqa: N805
                 class Get:
-                    get = staticmethod(lambda mode=None: np.asarray(self)[index])
+                    get = staticmethod(lambda **_: np.asarray(self)[index])
 
                 return Get()
 
@@ -86,7 +86,7 @@ class Lax:
         return state
 
     @staticmethod
-    def dynamic_update_index_in_dim(ring: Any, values: Any, index: Any, axis: int) -> Any:
+    def dynamic_update_index_in_dim(ring: Any, values: Any, index: Any, axis: int, **_: Any) -> Any:
         ring = np.array(ring)
         ring[index] = values
         return ring.view(_Array)
@@ -96,8 +96,8 @@ class Lax:
         return ring[index][None] if keepdims else ring[index]
 
     @staticmethod
-    def dynamic_slice(ring: Any, begin: Any, size: Any) -> Any:
-        return ring[tuple(slice(int(b), int(b) + n) for b, n in zip(begin, size, strict=True))]
+    def dynamic_slice(ring: Any, begin: Any, size: Any, **_: Any) -> Any:
+        return np.asarray(ring)[tuple(slice(int(b), int(b) + n) for b, n in zip(begin, size, strict=True))].view(_Array)
 
     @staticmethod
     def slice(ring: Any, begin: Any, end: Any) -> Any:
