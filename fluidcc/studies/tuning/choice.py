@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -17,10 +18,10 @@ import numpy as np
 from fluidcc.builders.names import format_value
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario, resolve
-from fluidcc.studies.tuning.cases import SIZE, UNTIL
-from fluidcc.studies.tuning.evaluate import Evaluator, Measured, without_until
+from fluidcc.studies.tuning.cases import SIZE, UNTIL, plain
+from fluidcc.studies.tuning.evaluate import Evaluator, Measured
 from fluidcc.studies.tuning.goal import SETTLING, SHARES, Goal, order_of
-from fluidcc.studies.tuning.packet_check import Packets, contradictions, packets, worse_than_present
+from fluidcc.studies.tuning.packet_check import OneSeed, Packets, contradictions, packets, worse_than_present
 from fluidcc.studies.tuning.result import Candidate
 from fluidcc.studies.tuning.smoothing import smoothed
 from fluidcc.studies.tuning.space import Point, Space
@@ -183,6 +184,7 @@ class Proof:
         rows.sort(key=lambda row: rank(*row))
         missing = np.array([coarse.worst and coarse.violations(found.metrics).any() for _, found in rows], bool)
         left = [row for row, at in zip(rows, np.cumsum(missing), strict=True) if at <= _MISSING][:_IN_EVERY_CASE]
+        self._remember(few, [point for point, _ in left])
         seen, shown = list[_Seen](), list[_Seen]()
         while len(shown) < _SHOWN and all(each.against for each in shown):
             self._see_in_every_case(left, seen, coarse, asked)
@@ -248,10 +250,10 @@ class Proof:
         chosen = []
         for case in self.checkers[0].cases:
             mine = [each for each in self.packet_cases if case.items() <= each.items()]
-            chosen += [mine[0], max(mine, key=lambda each: sum(each[n] != mine[0][n] for n in without_until(each)))]
+            chosen += [mine[0], max(mine, key=lambda each: sum(each[n] != mine[0][n] for n in plain(each)))]
         for each in self.packet_cases:
-            there = [item for other in chosen for item in without_until(other).items()]
-            chosen += [each] if any(item not in there for item in without_until(each).items()) else []
+            there = [item for other in chosen for item in plain(other).items()]
+            chosen += [each] if any(item not in there for item in plain(each).items()) else []
         return [each for k, each in enumerate(chosen) if each not in chosen[:k]]
 
     def _coarse(self) -> Goal:
@@ -324,14 +326,23 @@ class Proof:
             for k, case in enumerate(self.packet_cases)
         ]
         worst, case = max(missed, key=lambda each: float(each[0].max(initial=0.0)))
-        where = ", ".join(f"{name} {value}" for name, value in without_until(case).items()) or "its only case"
+        where = ", ".join(f"{name} {value}" for name, value in plain(case).items()) or "its only case"
         if not worst.any():
             return "no setting keeps every bound in packets"
         bound = self.goal.constraints[int(worst.argmax())]
         value = float(found.metrics[bound.metric][self.packet_cases.index(case)])
         return f"no setting keeps every bound in packets; the best misses {bound} with {where}: {value:.4g}"
 
-    def _packets_evaluator(self, cases: Sequence[dict[str, Any]], seeds: Sequence[int]) -> Evaluator:
+    def _remember(self, few: OneSeed, points: Sequence[Point]) -> None:
+        """Keep what points ran in few cases, so that it does not run again with the others, and forget the rest."""
+        for point, (k, case) in itertools.product(points, enumerate(few.cases)):
+            among = self.guards if case in self.guards else self.packet_cases
+            done = self._done.setdefault((*point.values(), among is self.packet_cases), {})
+            trace = few.traces.get((tuple(point.values()), k))
+            done.update({} if trace is None else {(among.index(case), self.seeds[0]): trace})
+        few.traces.clear()
+
+    def _packets_evaluator(self, cases: Sequence[dict[str, Any]], seeds: Sequence[int]) -> OneSeed:
         base = self.checkers[0]
         draws = dataclasses.replace(base.draws, engine="packet")
         make = base.make_scenario
@@ -341,7 +352,7 @@ class Proof:
             def make(**values: Any) -> Scenario:
                 return by_packets(resolve(base.make_scenario(**values)))
 
-        return Evaluator(make, cases, draws, seeds, self.goal.metrics - {SETTLING}, base.threads, base.dask)
+        return OneSeed(make, cases, draws, seeds, self.goal.metrics - {SETTLING}, base.threads, base.dask)
 
     def _run(
         self, point: Point, label: str, *, once: bool = False, cases: Sequence[dict[str, Any]] | None = None
@@ -351,7 +362,7 @@ class Proof:
         seeds, key = self.seeds[:1] if once else self.seeds, (*point.values(), cases is None)
         done, first = self._done.setdefault(key, {}), self.checkers[0]
         options: dict[str, Any] = {"label": label, "threads": first.threads, "dask": first.dask, "done": done}
-        return packets(base.scenarios(point), base.untils, base.draws.window, seeds, **options)
+        return packets(base.scenarios(point), base.untils, base.windows, seeds, **options)
 
 
 def _stricter(goal: Goal) -> Goal:

@@ -22,12 +22,15 @@ from fluidcc.results.metrics import most_loaded
 from fluidcc.results.schema import METRICS, link_names
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.studies.sweeps.replications import Draws, draws_of, runner_of
-from fluidcc.studies.tuning.cases import UNTIL
+from fluidcc.studies.tuning.cases import UNTIL, WINDOW, plain
 from fluidcc.studies.tuning.goal import SETTLING, TUNED, Metrics
 from fluidcc.studies.tuning.space import Point
 
 _LEAST_BATCH = 32  # points of the fluid that run together
 SAMPLES = 400  # instants from which a settling time is read
+
+Key = tuple[float, ...]  # values of a point
+Row = tuple[dict[str, float], dict[str, float]]  # metrics of one case, and their standard errors
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +60,8 @@ class Evaluator:
     make_scenario : callable
         ``make_scenario(**point, **case) -> Scenario``.
     cases : sequence of dict
-        What a point must do well in; ``until`` in one is how long it runs, in place of the others' horizon.
+        What a point must do well in; ``until`` in one is how long it runs, in place of the others' horizon, and
+        ``window`` what is measured of it, unless all have one.
     draws : Draws
         Engine, horizon and window.
     seeds : sequence of int
@@ -86,10 +90,11 @@ class Evaluator:
     ) -> None:
         self.make_scenario, self.cases, self.draws, self.seeds = make_scenario, list(cases), draws, list(seeds)
         self.untils = [case.get(UNTIL, draws.until) for case in self.cases]
+        self.windows = [case.get(WINDOW) if draws.window is None else draws.window for case in self.cases]
         self.settles = SETTLING in metrics
         self.threads, self.dask = threads or cores(), dask
         self.runs = 0
-        self._known: dict[tuple[float, ...], Measured] = {}
+        self._known: dict[Key, Measured] = {}
 
     def __call__(
         self,
@@ -119,7 +124,7 @@ class Evaluator:
             report(self.runs)
         return [self._known[key] for key in keys]
 
-    def known(self) -> list[tuple[tuple[float, ...], Measured]]:
+    def known(self) -> list[tuple[Key, Measured]]:
         """Return all points that were run: their values and their results."""
         return list(self._known.items())
 
@@ -131,17 +136,17 @@ class Evaluator:
         InputError
             If the point makes no sense in a case.
         """
-        return [resolve(self.make_scenario(**point, **without_until(case))) for case in self.cases]
+        return [resolve(self.make_scenario(**point, **plain(case))) for case in self.cases]
 
     # -- engines ---------------------------------------------------------------------------------------------
 
     def _one_by_one(
         self,
-        new: dict[tuple[float, ...], Point],
+        new: dict[Key, Point],
         report: Callable[[int], None] | None,
         hopeless: Callable[[Point, Measured], bool],
     ) -> None:
-        jobs: list[tuple[tuple[float, ...], list[Scenario]]] = []
+        jobs: list[tuple[Key, list[Scenario]]] = []
         for key, point in new.items():
             try:
                 jobs.append((key, self.scenarios(point)))
@@ -155,8 +160,8 @@ class Evaluator:
             for scenario in jobs[0][1]:
                 runner_of(scenario, once)(1)
 
-        def work(job: tuple[tuple[float, ...], list[Scenario]], place: Place) -> Measured:
-            return self._measured(job[1], place, lambda found: hopeless(new[job[0]], found))
+        def work(job: tuple[Key, list[Scenario]], place: Place) -> Measured:
+            return self._measured(*job, place, lambda found: hopeless(new[job[0]], found))
 
         for (key, _), found in run_many(work, jobs, threads=self.threads, dask=self.dask):
             self._known[key] = found
@@ -164,13 +169,14 @@ class Evaluator:
             if report is not None:
                 report(self.runs)
 
-    def _measured(self, scenarios: Sequence[Scenario], place: Place, hopeless: Callable[[Measured], bool]) -> Measured:
-        rows: list[tuple[dict[str, float], dict[str, float]]] = []
+    def _measured(
+        self, key: Key, scenarios: Sequence[Scenario], place: Place, hopeless: Callable[[Measured], bool]
+    ) -> Measured:
+        rows: list[Row] = []
         found = Measured({}, {})
         try:
-            for scenario, until in zip(scenarios, self.untils, strict=True):
-                draws = dataclasses.replace(self.draws, until=until)
-                rows.append(place.compute(_case, scenario, draws, self.seeds, settles=self.settles))
+            for k, scenario in enumerate(scenarios):
+                rows.append(self._row(key, k, scenario, place))
                 metrics, errors = (
                     {name: np.array([row[k][name] for row in rows]) for name in rows[0][k]} for k in (0, 1)
                 )
@@ -181,7 +187,12 @@ class Evaluator:
             return self._failed(str(error))
         return found
 
-    def _in_batches(self, new: dict[tuple[float, ...], Point]) -> None:
+    def _row(self, key: Key, case: int, scenario: Scenario, place: Place) -> Row:
+        """Run a point in one of the cases."""
+        draws = dataclasses.replace(self.draws, until=self.untils[case], window=self.windows[case])
+        return place.compute(_case, scenario, draws, self.seeds, settles=self.settles)
+
+    def _in_batches(self, new: dict[Key, Point]) -> None:
         """The fluid's points at once, case by case."""
         import jax.numpy as jnp
 
@@ -226,7 +237,7 @@ class Evaluator:
 
 def _case(
     scenario: Scenario, draws: Draws, seeds: Sequence[int], *, settles: bool, report: Callable[[float], None]
-) -> tuple[dict[str, float], dict[str, float]]:
+) -> Row:
     """Metrics of one case, and their standard errors."""
     if draws.engine == "fluid":
         return _fluid_case(scenario, draws)
@@ -243,7 +254,7 @@ def _case(
     return together, spread
 
 
-def _fluid_case(scenario: Scenario, draws: Draws) -> tuple[dict[str, float], dict[str, float]]:
+def _fluid_case(scenario: Scenario, draws: Draws) -> Row:
     from fluidcc.engines.run import simulate
 
     until, window = draws.until, draws.window
@@ -256,11 +267,6 @@ def _fluid_case(scenario: Scenario, draws: Draws) -> tuple[dict[str, float], dic
     flat[SETTLING] = settled(scenario, trace["rate"], int(most_loaded(queues)))
     values = {name: math.nan if value is None else float(value) for name, value in flat.items()}
     return values, dict.fromkeys(values, math.nan)
-
-
-def without_until(case: dict[str, Any]) -> dict[str, Any]:
-    """Return what of a case makes its scenario."""
-    return {name: value for name, value in case.items() if name != UNTIL}
 
 
 def settled(scenario: Scenario, rates: xr.DataArray, link: int) -> float:

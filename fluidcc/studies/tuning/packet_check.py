@@ -16,7 +16,7 @@ from fluidcc.results.metrics import most_loaded
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario
 from fluidcc.studies.sweeps.constraints import Constraint
-from fluidcc.studies.tuning.evaluate import SAMPLES, settled
+from fluidcc.studies.tuning.evaluate import SAMPLES, Evaluator, Key, Row, settled
 from fluidcc.studies.tuning.goal import SETTLING, Goal
 from fluidcc.units import show
 
@@ -47,7 +47,7 @@ class Packets:
 def packets(
     scenarios: Sequence[Scenario],
     untils: Sequence[float],
-    window: Any,
+    windows: Sequence[Any],
     seeds: Sequence[int],
     *,
     label: str = "packets",
@@ -69,7 +69,7 @@ def packets(
     done = {} if done is None else done
     times = [
         packet.times_of(scenario, until, window, until / SAMPLES)
-        for scenario, until in zip(scenarios, untils, strict=True)
+        for scenario, until, window in zip(scenarios, untils, windows, strict=True)
     ]
 
     def one(job: tuple[int, int], place: Place) -> Trace:
@@ -96,6 +96,29 @@ def packets(
     if any(len(scenario.flows) > 1 for scenario in scenarios):
         means[SETTLING] = np.array([_settled(scenario, runs) for scenario, runs in zip(scenarios, traces, strict=True)])
     return Packets(means, errors, each, traces)
+
+
+class OneSeed(Evaluator):
+    """Runs packets with one seed, and keeps the traces: what is then run in every case need not run these again.
+
+    Attributes
+    ----------
+    traces : dict of Trace
+        By point and case.
+    """
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.traces: dict[tuple[Key, int], Trace] = {}
+
+    def _row(self, key: Key, case: int, scenario: Scenario, place: Place) -> Row:
+        from fluidcc.engines.packet import run as packet
+
+        until = self.untils[case]
+        times = packet.times_of(scenario, until, self.windows[case], until / SAMPLES)
+        trace = self.traces[key, case] = place.compute(_traced, scenario, times, self.seeds[0])
+        metrics = _metrics(scenario, trace)
+        return metrics, dict.fromkeys(metrics, math.nan)
 
 
 def _traced(scenario: Scenario, times: Any, seed: int, *, report: Callable[[float], None]) -> Trace:

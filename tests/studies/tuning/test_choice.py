@@ -83,7 +83,7 @@ class Fabric:
         self.of = of
         self.ran: list[tuple[str, int]] = []
 
-        def packets(scenarios: list[Any], untils: Any, window: Any, seeds: list[int], label: str, **_: Any) -> Packets:
+        def packets(scenarios: list[Any], untils: Any, windows: Any, seeds: list[int], label: str, **_: Any) -> Packets:
             self.ran.append((label, len(scenarios)))
             used = np.array([of(*each) for each in scenarios])
             return Packets({"utilisation": used}, {"utilisation": 0 * used}, {"utilisation": used[:, None]}, [])
@@ -91,9 +91,11 @@ class Fabric:
         def evaluator(make: Any, cases: Any, draws: Any, seeds: Any, metrics: Any, *_: Any) -> Any:
             class Run:
                 untils = [draws.until] * len(cases)
+                windows = [draws.window] * len(cases)
 
                 def __init__(self, ran: list[tuple[str, int]]) -> None:
-                    self.draws, self.ran = draws, ran
+                    self.draws, self.ran, self.cases = draws, ran, cases
+                    self.traces: dict[Any, Any] = {}
 
                 def scenarios(self, point: Point) -> list[Any]:
                     return [(point["eta"], case) for case in cases]
@@ -113,7 +115,7 @@ class Fabric:
             return Run(self.ran)
 
         monkeypatch.setattr(choice, "packets", packets)
-        monkeypatch.setattr(choice, "Evaluator", evaluator)
+        monkeypatch.setattr(choice, "OneSeed", evaluator)
 
 
 def in_packets(monkeypatch: pytest.MonkeyPatch, of: Any, *, rows: int = 41, worst: bool = True) -> tuple[Proof, Fabric]:
@@ -408,8 +410,8 @@ def seen_by_all(monkeypatch: pytest.MonkeyPatch, good: int) -> tuple[Proof, list
     made, fabric = in_packets(monkeypatch, lambda eta, case: 0.95)
     one_seed, chosen = choice.packets, list[str]()
 
-    def packets(scenarios: Any, untils: Any, window: Any, seeds: Any, *, label: str, **options: Any) -> Packets:
-        found = one_seed(scenarios, untils, window, seeds, label=label, **options)
+    def packets(scenarios: Any, untils: Any, windows: Any, seeds: Any, *, label: str, **options: Any) -> Packets:
+        found = one_seed(scenarios, untils, windows, seeds, label=label, **options)
         if "choice" not in label:
             return found
         chosen.append(label)
@@ -545,7 +547,7 @@ def test_runs_of_a_point_are_kept_for_its_cases_and_guards_apart(monkeypatch: py
     asked: list[tuple[int, list[int], int]] = []
     made, _ = in_packets(monkeypatch, lambda eta, case: 0.95)
 
-    def packets(scenarios: Any, untils: Any, window: Any, seeds: Any, *, done: Any, **_: Any) -> Any:
+    def packets(scenarios: Any, untils: Any, windows: Any, seeds: Any, *, done: Any, **_: Any) -> Any:
         asked.append((len(scenarios), list(seeds), len(done)))
         done.update({(case, seed): None for case in range(len(scenarios)) for seed in seeds})
 
@@ -556,3 +558,15 @@ def test_runs_of_a_point_are_kept_for_its_cases_and_guards_apart(monkeypatch: py
     made._run({"eta": 0.5}, "", cases=[{"burst": 16}])
     made._run({"eta": 0.5}, "")
     assert asked == [(2, [1], 0), (2, [1, 2], 2), (2, [1, 2], 0), (1, [1, 2], 0), (2, [1, 2], 4)]
+
+
+def test_what_points_ran_in_few_cases_is_kept_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under the number that a case has among its own: its trace would else be another case's."""
+    made, _ = in_packets(monkeypatch, lambda eta, case: 0.95)
+    made.guards = [{"burst": 16}]
+    few: Any = SimpleNamespace(cases=[{"burst": 4}, {"burst": 16}, {"burst": 1}])
+    few.traces = {((0.5,), 0): "four", ((0.5,), 1): "guard", ((0.6,), 0): "other", ((0.7,), 2): "one"}
+    made._remember(few, [{"eta": 0.5}, {"eta": 0.7}])
+    found = {key: done for key, done in made._done.items() if done}
+    assert found == {(0.5, True): {(1, 1): "four"}, (0.5, False): {(0, 1): "guard"}, (0.7, True): {(0, 1): "one"}}
+    assert few.traces == {}
