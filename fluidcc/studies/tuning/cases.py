@@ -20,18 +20,17 @@ WAYS: dict[str, tuple[Any, ...]] = {"burst": (1, 4), "counts_sending": (False, T
 # In a longer burst a setting must do no worse than the present one. The search has it, as bursts idle a link and
 # lengthen a queue, and a start that is soon over.
 SEARCHED: dict[str, Any] = {"burst": 16, "begin": "share"}
-SIZE, UNTIL, WINDOW = "packet_size", "until", "window"
+SIZE, UNTIL = "packet_size", "until"
 _TOLD = {"flows": "{} flows", SIZE: "packets of {} B", "burst": "bursts of {}", "begin": "started at {}"}
 _PACKETS = 1.5e5  # of a run, and no less than
 _SHORTEST = {"line": 0.04, "share": 0.02}  # s: a start that filled the buffer is over by then, if ever (15 to 30 ms)
 _FEW = 8  # senders; more begin with more above their share, and take as much longer to be fair again
-_TIMES = (UNTIL, WINDOW)  # of a case: how it runs, not what it is
 
 
 def length(rate: float, packet: float, begin: str = "line") -> float:
     """Return how long to run [s]: as many packets whatever the speed, but until a start is over; in whole ms.
 
-    The second half is measured. A start at line rate of more than a few senders takes as much longer (`packet_cases`).
+    A start at line rate of more than a few senders takes as much longer (`packet_cases`).
 
     Parameters
     ----------
@@ -78,8 +77,8 @@ def packet_cases(
     given : collection of str
         Names whose value is chosen already.
     link : tuple of float, optional
-        Rate and packet of `length`, which is how long each case runs, under ``until``. A start at line rate of more
-        than a few senders takes as much longer, and the ``window`` that is measured then is as long as others'.
+        Rate and packet of `length`, which is how long each case runs, under ``until``; a start at line rate of more
+        than a few senders as much longer. Its second half is measured as elsewhere: shorter, it is not fair yet.
     """
     ways = {name: values for name, values in WAYS.items() if name not in given}
     combined = [dict(zip(ways, values, strict=True)) for values in itertools.product(*ways.values())]
@@ -92,9 +91,7 @@ def packet_cases(
     if link is not None:
         for case in found:
             times = case.get("flows", 0) / _FEW if case.get("begin") == "line" else 1.0
-            half = length(*link, case.get("begin", "line")) / 2
-            case[UNTIL] = (max(1.0, times) + 1) * half
-            case.update({WINDOW: (times * half, case[UNTIL])} if times > 1 else {})
+            case[UNTIL] = max(1.0, times) * length(*link, case.get("begin", "line"))
     return found
 
 
@@ -118,11 +115,6 @@ def packet_guards(
         {} if link is None else {UNTIL: length(*link, way.get("begin", "line"))}
     )
     return [{**case, **way, **more} for case in cases]
-
-
-def plain(case: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of a case makes its scenario."""
-    return {name: value for name, value in case.items() if name not in _TIMES}
 
 
 def changed(

@@ -18,8 +18,8 @@ import numpy as np
 from fluidcc.builders.names import format_value
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario, resolve
-from fluidcc.studies.tuning.cases import SIZE, UNTIL, plain
-from fluidcc.studies.tuning.evaluate import Evaluator, Measured
+from fluidcc.studies.tuning.cases import SIZE, UNTIL
+from fluidcc.studies.tuning.evaluate import Evaluator, Measured, without_until
 from fluidcc.studies.tuning.goal import SETTLING, SHARES, Goal, order_of
 from fluidcc.studies.tuning.packet_check import OneSeed, Packets, contradictions, packets, worse_than_present
 from fluidcc.studies.tuning.result import Candidate
@@ -250,10 +250,10 @@ class Proof:
         chosen = []
         for case in self.checkers[0].cases:
             mine = [each for each in self.packet_cases if case.items() <= each.items()]
-            chosen += [mine[0], max(mine, key=lambda each: sum(each[n] != mine[0][n] for n in plain(each)))]
+            chosen += [mine[0], max(mine, key=lambda each: sum(each[n] != mine[0][n] for n in without_until(each)))]
         for each in self.packet_cases:
-            there = [item for other in chosen for item in plain(other).items()]
-            chosen += [each] if any(item not in there for item in plain(each).items()) else []
+            there = [item for other in chosen for item in without_until(other).items()]
+            chosen += [each] if any(item not in there for item in without_until(each).items()) else []
         return [each for k, each in enumerate(chosen) if each not in chosen[:k]]
 
     def _coarse(self) -> Goal:
@@ -326,7 +326,7 @@ class Proof:
             for k, case in enumerate(self.packet_cases)
         ]
         worst, case = max(missed, key=lambda each: float(each[0].max(initial=0.0)))
-        where = ", ".join(f"{name} {value}" for name, value in plain(case).items()) or "its only case"
+        where = ", ".join(f"{name} {value}" for name, value in without_until(case).items()) or "its only case"
         if not worst.any():
             return "no setting keeps every bound in packets"
         bound = self.goal.constraints[int(worst.argmax())]
@@ -362,7 +362,7 @@ class Proof:
         seeds, key = self.seeds[:1] if once else self.seeds, (*point.values(), cases is None)
         done, first = self._done.setdefault(key, {}), self.checkers[0]
         options: dict[str, Any] = {"label": label, "threads": first.threads, "dask": first.dask, "done": done}
-        return packets(base.scenarios(point), base.untils, base.windows, seeds, **options)
+        return packets(base.scenarios(point), base.untils, base.draws.window, seeds, **options)
 
 
 def _stricter(goal: Goal) -> Goal:

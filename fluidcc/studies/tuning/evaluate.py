@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from fluidcc.results.metrics import most_loaded
 from fluidcc.results.schema import METRICS, link_names
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.studies.sweeps.replications import Draws, draws_of, runner_of
-from fluidcc.studies.tuning.cases import UNTIL, WINDOW, plain
+from fluidcc.studies.tuning.cases import UNTIL
 from fluidcc.studies.tuning.goal import SETTLING, TUNED, Metrics
 from fluidcc.studies.tuning.space import Point
 
@@ -60,8 +60,7 @@ class Evaluator:
     make_scenario : callable
         ``make_scenario(**point, **case) -> Scenario``.
     cases : sequence of dict
-        What a point must do well in; ``until`` in one is how long it runs, in place of the others' horizon, and
-        ``window`` what is measured of it, unless all have one.
+        What a point must do well in; ``until`` in one is how long it runs, in place of the others' horizon.
     draws : Draws
         Engine, horizon and window.
     seeds : sequence of int
@@ -90,7 +89,6 @@ class Evaluator:
     ) -> None:
         self.make_scenario, self.cases, self.draws, self.seeds = make_scenario, list(cases), draws, list(seeds)
         self.untils = [case.get(UNTIL, draws.until) for case in self.cases]
-        self.windows = [case.get(WINDOW) if draws.window is None else draws.window for case in self.cases]
         self.settles = SETTLING in metrics
         self.threads, self.dask = threads or cores(), dask
         self.runs = 0
@@ -136,7 +134,7 @@ class Evaluator:
         InputError
             If the point makes no sense in a case.
         """
-        return [resolve(self.make_scenario(**point, **plain(case))) for case in self.cases]
+        return [resolve(self.make_scenario(**point, **without_until(case))) for case in self.cases]
 
     # -- engines ---------------------------------------------------------------------------------------------
 
@@ -189,7 +187,7 @@ class Evaluator:
 
     def _row(self, key: Key, case: int, scenario: Scenario, place: Place) -> Row:
         """Run a point in one of the cases."""
-        draws = dataclasses.replace(self.draws, until=self.untils[case], window=self.windows[case])
+        draws = dataclasses.replace(self.draws, until=self.untils[case])
         return place.compute(_case, scenario, draws, self.seeds, settles=self.settles)
 
     def _in_batches(self, new: dict[Key, Point]) -> None:
@@ -267,6 +265,11 @@ def _fluid_case(scenario: Scenario, draws: Draws) -> Row:
     flat[SETTLING] = settled(scenario, trace["rate"], int(most_loaded(queues)))
     values = {name: math.nan if value is None else float(value) for name, value in flat.items()}
     return values, dict.fromkeys(values, math.nan)
+
+
+def without_until(case: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a case makes its scenario."""
+    return {name: value for name, value in case.items() if name != UNTIL}
 
 
 def settled(scenario: Scenario, rates: xr.DataArray, link: int) -> float:

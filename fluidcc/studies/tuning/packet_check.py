@@ -47,7 +47,7 @@ class Packets:
 def packets(
     scenarios: Sequence[Scenario],
     untils: Sequence[float],
-    windows: Sequence[Any],
+    window: Any,
     seeds: Sequence[int],
     *,
     label: str = "packets",
@@ -69,7 +69,7 @@ def packets(
     done = {} if done is None else done
     times = [
         packet.times_of(scenario, until, window, until / SAMPLES)
-        for scenario, until, window in zip(scenarios, untils, windows, strict=True)
+        for scenario, until in zip(scenarios, untils, strict=True)
     ]
 
     def one(job: tuple[int, int], place: Place) -> Trace:
@@ -115,7 +115,7 @@ class OneSeed(Evaluator):
         from fluidcc.engines.packet import run as packet
 
         until = self.untils[case]
-        times = packet.times_of(scenario, until, self.windows[case], until / SAMPLES)
+        times = packet.times_of(scenario, until, self.draws.window, until / SAMPLES)
         trace = self.traces[key, case] = place.compute(_traced, scenario, times, self.seeds[0])
         metrics = _metrics(scenario, trace)
         return metrics, dict.fromkeys(metrics, math.nan)

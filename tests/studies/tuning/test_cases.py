@@ -8,7 +8,7 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.results.trace import Trace
-from fluidcc.studies.tuning.cases import changed, in_words, length, packet_cases, packet_guards, plain
+from fluidcc.studies.tuning.cases import changed, in_words, length, packet_cases, packet_guards
 from fluidcc.studies.tuning.evaluate import engine_draws
 from fluidcc.studies.tuning.packet_check import OneSeed, packets
 
@@ -43,35 +43,26 @@ def test_what_is_given_is_left_as_it_is() -> None:
 
 
 def test_many_senders_that_start_at_line_rate_run_longer() -> None:
-    """Four times as many as eight are fair four times as late, and then measured for as long; shares are soon over."""
+    """Four times as many as eight begin with four times as much; starts at a share are soon over."""
     found = packet_cases([{"flows": 8}, {"flows": 32}], [1024.0, 4096.0], link=(50e9, 4178))
-    assert {case["until"]: case["begin"] for case in found} == {0.02: "share", 0.04: "line", 0.1: "line"}
+    assert {case["until"]: case["begin"] for case in found} == {0.02: "share", 0.04: "line", 0.16: "line"}
     longer = [case for case in found if case["until"] > 0.04]
     assert longer == [case for case in found if case["flows"] == 32 and case["begin"] == "line"]
-    assert {case["window"] for case in longer} == {(0.08, 0.1)}
-    assert not any("window" in case for case in found if case not in longer)  # their second half
     assert [case["until"] for case in packet_guards([{"flows": 32}], link=(50e9, 4178))] == [0.02]
     assert length(12.5e9, 4178) == 0.051  # 150 000 packets, in whole ms
     assert (length(50e9, 4178), length(50e9, 4178, "share")) == (0.04, 0.02)  # or until a start is over
 
 
-def test_how_long_a_case_runs_is_no_part_of_its_scenario() -> None:
-    case = {"burst": 4, "until": 5e-3, "window": (1e-3, 2e-3)}
-    assert plain(case) == {"burst": 4}
-    assert len(case) == 3
-
-
 def test_a_case_runs_as_long_as_it_says() -> None:
     """And what is done of a point is not run again: one trace of two comes from before."""
     draws = dataclasses.replace(engine_draws("hybrid", 2e-4, None), engine="packet")
-    cases = [{"burst": 1}, {"burst": 2, "until": 4e-4, "window": (1e-4, 2e-4)}]
+    cases = [{"burst": 1}, {"burst": 2, "until": 4e-4}]
     asked = OneSeed(lambda kmin, burst: changed(fc.incast(2), burst=burst), cases, draws, [5], {"utilisation"}, 1)
     done: dict[tuple[int, int], Trace] = {}
     scenarios = asked.scenarios({"kmin": 5e3})
-    first = packets(scenarios, asked.untils, asked.windows, [5], done=done)
+    first = packets(scenarios, asked.untils, None, [5], done=done)
     assert [runs[0].summary["until_s"] for runs in first.traces] == [2e-4, 4e-4]
-    assert [runs[0].summary["window_s"] for runs in first.traces] == [[1e-4, 2e-4]] * 2
-    both = packets(scenarios, asked.untils, asked.windows, [5, 6], done=done)
+    both = packets(scenarios, asked.untils, None, [5, 6], done=done)
     assert both.traces[1][0] is first.traces[1][0]
     assert sorted(done) == [(0, 5), (0, 6), (1, 5), (1, 6)]
     measured = asked([{"kmin": 5e3}])[0].metrics["utilisation"]

@@ -83,7 +83,7 @@ class Fabric:
         self.of = of
         self.ran: list[tuple[str, int]] = []
 
-        def packets(scenarios: list[Any], untils: Any, windows: Any, seeds: list[int], label: str, **_: Any) -> Packets:
+        def packets(scenarios: list[Any], untils: Any, window: Any, seeds: list[int], label: str, **_: Any) -> Packets:
             self.ran.append((label, len(scenarios)))
             used = np.array([of(*each) for each in scenarios])
             return Packets({"utilisation": used}, {"utilisation": 0 * used}, {"utilisation": used[:, None]}, [])
@@ -91,7 +91,6 @@ class Fabric:
         def evaluator(make: Any, cases: Any, draws: Any, seeds: Any, metrics: Any, *_: Any) -> Any:
             class Run:
                 untils = [draws.until] * len(cases)
-                windows = [draws.window] * len(cases)
 
                 def __init__(self, ran: list[tuple[str, int]]) -> None:
                     self.draws, self.ran, self.cases = draws, ran, cases
@@ -410,8 +409,8 @@ def seen_by_all(monkeypatch: pytest.MonkeyPatch, good: int) -> tuple[Proof, list
     made, fabric = in_packets(monkeypatch, lambda eta, case: 0.95)
     one_seed, chosen = choice.packets, list[str]()
 
-    def packets(scenarios: Any, untils: Any, windows: Any, seeds: Any, *, label: str, **options: Any) -> Packets:
-        found = one_seed(scenarios, untils, windows, seeds, label=label, **options)
+    def packets(scenarios: Any, untils: Any, window: Any, seeds: Any, *, label: str, **options: Any) -> Packets:
+        found = one_seed(scenarios, untils, window, seeds, label=label, **options)
         if "choice" not in label:
             return found
         chosen.append(label)
@@ -547,7 +546,7 @@ def test_runs_of_a_point_are_kept_for_its_cases_and_guards_apart(monkeypatch: py
     asked: list[tuple[int, list[int], int]] = []
     made, _ = in_packets(monkeypatch, lambda eta, case: 0.95)
 
-    def packets(scenarios: Any, untils: Any, windows: Any, seeds: Any, *, done: Any, **_: Any) -> Any:
+    def packets(scenarios: Any, untils: Any, window: Any, seeds: Any, *, done: Any, **_: Any) -> Any:
         asked.append((len(scenarios), list(seeds), len(done)))
         done.update({(case, seed): None for case in range(len(scenarios)) for seed in seeds})
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +16,7 @@ from fluidcc.results.schema import METRICS, link_names
 from fluidcc.studies.sweeps import run as sweeps
 from fluidcc.studies.sweeps.replications import Draws
 from fluidcc.studies.tuning import evaluate
-from fluidcc.studies.tuning.evaluate import Evaluator, Measured, engine_draws, settled
+from fluidcc.studies.tuning.evaluate import Evaluator, Measured, engine_draws, settled, without_until
 from fluidcc.studies.tuning.goal import SETTLING, TUNED
 from fluidcc.studies.tuning.space import Point
 
@@ -30,14 +29,14 @@ class Ran:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, draws: Draws = HYBRID, **options: Any) -> None:
         self.cases: list[tuple[float, float]] = []  # a point's k and a case's number, in the order of the runs
-        self.times: list[tuple[float, Any]] = []
+        self.untils: list[float] = []
         self.warm: list[tuple[float, float]] = []
 
         def one(scenario: tuple[float, float], draws: Draws, seeds: Any, *, settles: bool, report: Any) -> Any:
             if scenario[0] < 0:
                 raise InputError("k: below 0 in a run")
             self.cases.append(scenario)
-            self.times.append((draws.until, draws.window))
+            self.untils.append(draws.until)
             return {"utilisation": scenario[0] * scenario[1]}, {"utilisation": 0.1 * scenario[1]}
 
         def run_many(work: Any, jobs: Any, **_: Any) -> Any:
@@ -57,7 +56,7 @@ class Ran:
         monkeypatch.setattr(evaluate, "resolve", lambda scenario: scenario)
         monkeypatch.setattr(evaluate, "run_many", run_many)
         monkeypatch.setattr(evaluate, "runner_of", runner_of)
-        cases = [{"case": 1.0}, {"case": 2.0, "until": 5e-3, "window": (4e-3, 5e-3)}]
+        cases = [{"case": 1.0}, {"case": 2.0, "until": 5e-3}]
         self.evaluator = Evaluator(make, cases, draws, [1, 2], {"utilisation"}, 1, **options)  # type: ignore[arg-type]
 
 
@@ -69,18 +68,12 @@ def test_a_point_runs_in_every_case_for_as_long_as_that_says(monkeypatch: pytest
     ran = Ran(monkeypatch)
     found = ran.evaluator(points(3.0, 5.0))
     assert ran.cases == [(3.0, 1.0), (3.0, 2.0), (5.0, 1.0), (5.0, 2.0)]
-    assert ran.times == [(1e-3, None), (5e-3, (4e-3, 5e-3))] * 2
+    assert ran.untils == [1e-3, 5e-3] * 2
     assert [each.metrics["utilisation"].tolist() for each in found] == [[3.0, 6.0], [5.0, 10.0]]
     assert found[0].errors["utilisation"].tolist() == [0.1, 0.2]
     assert ran.evaluator.runs == 2
-    assert (ran.evaluator.untils, ran.evaluator.windows) == ([1e-3, 5e-3], [None, (4e-3, 5e-3)])
+    assert ran.evaluator.untils == [1e-3, 5e-3]
     assert ran.warm == [(3.0, 1.0), (3.0, 2.0)]  # the first point, once
-
-
-def test_the_window_that_is_given_for_all_goes_before_a_case_s_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    ran = Ran(monkeypatch, dataclasses.replace(HYBRID, window=(1e-4, 2e-4)))
-    ran.evaluator(points(3.0))
-    assert ran.times == [(1e-3, (1e-4, 2e-4)), (5e-3, (1e-4, 2e-4))]
 
 
 def test_what_is_known_is_not_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -318,6 +311,12 @@ def test_rates_of_seeds_are_averaged_on_the_samples_times(monkeypatch: pytest.Mo
 
 
 # -- settings ----------------------------------------------------------------------------------------------------
+
+
+def test_how_long_a_case_runs_is_no_part_of_its_scenario() -> None:
+    case = {"burst": 4, "until": 5e-3}
+    assert without_until(case) == {"burst": 4}
+    assert case == {"burst": 4, "until": 5e-3}
 
 
 def test_points_run_on_the_hybrid_or_the_fluid() -> None:
