@@ -183,9 +183,9 @@ def rows_of(found: fc.Audit, tuned: fc.Tuning) -> list[tuple[str, str, str, str]
 def told(value: float, error: float, unit: str) -> str:
     """Show a number with its standard error, both in the value's unit."""
     factor, suffix = scale_of(value, unit) if unit != "1" else (1.0, "")
-    form, rest = (",.0f", ",.0f") if value / factor >= 1000 else (".4g", ".1g")
-    error = 0.0 if error < 1e-6 * abs(value) else error  # rounding
-    return f"{value / factor:{form}}{suffix} +- {error / factor:{rest}}{suffix}"
+    value, error = value / factor, 0.0 if error < 1e-6 * abs(value) else error / factor  # else rounding
+    form = ",.0f" if value >= 1000 else ".4g"
+    return f"{value:{form}}{suffix} +- {error:{',.0f' if max(value / 1000, error) >= 1 else '.1g'}}{suffix}"
 
 
 def verdict(metric: str, before: tuple[float, float], after: tuple[float, float]) -> str:
