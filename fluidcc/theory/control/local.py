@@ -147,16 +147,12 @@ def _jacobians(network: Network, start: Start, x: Any, *, points: int) -> Jacobi
     """Solve for the equilibrium from ``x``, or from ``start`` where it is NaN; return the Jacobians there."""
     states = _states(extended(network), points)
     x, moved, held = solve_equilibrium(states, jnp.where(jnp.isnan(x), states.first(start), x))
-    values = states.observed(x)
+    values, rows = states.observed(x), len(x)
+    both = jnp.concatenate([x, values])
+    slopes = jacobian(lambda both: states.slope(both[:rows], both[rows:]), both)
+    heard = jacobian(lambda x: jnp.concatenate([states.observed(x), states.rates(x)]), x)
     found = Jacobians(
-        x,
-        moved,
-        held,
-        jacobian(lambda x: states.slope(x, values), x),
-        jacobian(lambda values: states.slope(x, values), values),
-        jacobian(states.observed, x),
-        states.delays(x),
-        jacobian(states.rates, x),
+        x, moved, held, slopes[:, :rows], slopes[:, rows:], heard[: len(values)], states.delays(x), heard[len(values) :]
     )
     return jax.tree.map(lambda a: jnp.moveaxis(a, -1, 0), found)
 

@@ -40,11 +40,19 @@ class FixedPoint(NamedTuple):
     held: Array  # (rows, points) whether a limit holds a state
 
 
+class _Seen(NamedTuple):
+    """A state, and what is known of it: each evaluation of the right-hand side takes long to compile."""
+
+    x: Array  # (rows, points)
+    slope: Array  # (rows, points) [1/s]
+    held: Array  # (rows, points) whether a limit holds a state
+    speed: Array  # (points,) of itself that the fastest free state moves [1/s]
+
+
 class _Step(NamedTuple):
     number: Array
-    x: Array
+    seen: _Seen
     length: Array  # (points,) [s]
-    speed: Array  # (points,) [1/s]
     last: Array  # of the last steps, how many are done
 
 
@@ -75,28 +83,24 @@ class _RightHandSide:
     def size(self, x: Array) -> Array:
         return jnp.maximum(jnp.abs(x), self.least)
 
-    def held(self, x: Array, slope: Array) -> Array:
+    def look(self, x: Array) -> _Seen:
+        slope = self(x)
         push = jnp.sign(slope) * _PUSH * self.size(x)
-        return jnp.abs(self.states.projected(x + push) - x) < 0.5 * jnp.abs(push)
+        held = jnp.abs(self.states.projected(x + push) - x) < 0.5 * jnp.abs(push)
+        return _Seen(x, slope, held, jnp.max(jnp.where(held, 0.0, jnp.abs(slope) / self.size(x)), axis=0))
 
-    def speed(self, x: Array) -> Array:
-        slope = self(x)
-        return jnp.max(jnp.where(self.held(x, slope), 0.0, jnp.abs(slope) / self.size(x)), axis=0)
-
-    def judged(self, x: Array, speed: Array) -> FixedPoint:
+    def judged(self, seen: _Seen) -> FixedPoint:
         """Return the end of a search, with how far it still moves."""
-        slope = self(x)
-        stays = self.held(x, slope)
+        x, slope, stays, speed = seen
+
+        def largest(change: Array) -> Array:
+            return jnp.max(jnp.where(stays, 0.0, jnp.abs(change)) / self.size(x), axis=-2)
+
         # A right-hand side that jumps between signs may come near 0 on one side: that is no equilibrium.
-        J, smooth = jacobian(self, x), True
-        for side in (-_ASIDE, _ASIDE):
-            aside = jnp.where(stays, 0.0, side * x)
-            linear = jnp.einsum("ijp,jp->ip", J, aside)
-            off, expected = (
-                jnp.max(jnp.where(stays, 0.0, jnp.abs(one)) / self.size(x), axis=0)
-                for one in (self(x + aside) - slope - linear, linear)
-            )
-            smooth = smooth & (off <= _BENT * expected)
+        aside = jnp.where(stays, 0.0, _ASIDE * x)
+        linear, sides = jax.jvp(self, (x,), (aside,))[1], jnp.array([-1.0, 1.0])[:, None, None]
+        off = largest(jax.vmap(self)(x + sides * aside) - slope - sides * linear)
+        smooth = (off <= _BENT * largest(linear)).all(axis=0)
         # The relative growth of a queue that grows without limit falls towards 0.
         network = self.states.system.network
         grows = jnp.max(jnp.where(stays, 0.0, jnp.abs(slope))[: network.queues] / network.capacity, axis=0)
@@ -117,7 +121,7 @@ def moved(states: States, x: Array) -> Array:
         Traceable.
     """
     F = _RightHandSide.about(states, x)
-    return F.judged(x, F.speed(x)).moved
+    return F.judged(F.look(x)).moved
 
 
 def solve_equilibrium(states: States, x: Array) -> FixedPoint:
@@ -134,45 +138,36 @@ def solve_equilibrium(states: States, x: Array) -> FixedPoint:
         A point has an equilibrium if ``moved`` is small; else the search ended somewhere. Traceable.
     """
     F = _RightHandSide.about(states, x)
-    size, held, speed, shortest = F.size, F.held, F.speed, F.shortest
-    x = states.projected(x)
 
-    def move(x: Array, length: Any) -> Array:
-        slope, s = F(x), size(x)
-        free = ~held(x, slope)
+    def move(at: _Seen, length: Any) -> Array:
+        x, s, free = at.x, F.size(at.x), ~at.held
         J = jacobian(F, x) * s / s[:, None]
         J = jnp.where(free[:, None] & free[None], J, 0.0)
         eye = jnp.eye(len(x))[:, :, None]
         matrix = eye * jnp.where(free, 1.0 / length, 1.0) - J
-        right = jnp.where(free, slope / s, 0.0)
+        right = jnp.where(free, at.slope / s, 0.0)
         step = jnp.linalg.solve(jnp.moveaxis(matrix, -1, 0), right.T[..., None])[..., 0].T
         share = jnp.minimum(1.0, _LARGEST_MOVE / jnp.max(jnp.abs(step), axis=0))
         new = states.projected(x + share * step * s)
         return jnp.where(jnp.isfinite(new).all(axis=0), new, x)
 
     def searches(at: _Step) -> Array:
-        return (at.number < _STEPS) & jnp.any(at.speed * shortest > _SETTLED) & (at.last == 0)
+        return (at.number < _STEPS) & jnp.any(at.seen.speed * F.shortest > _SETTLED) & (at.last == 0)
 
     def once(at: _Step) -> _Step:
         # The last steps run in the same loop, as each copy of a step takes long to compile.
-        last = ~searches(at)
-        new = move(at.x, jnp.where(last, 1e6, at.length))
-        after = speed(new)
-        worse, done = ~jnp.isfinite(after), at.speed * shortest <= _SETTLED
-        falls = after < at.speed
-        longer = at.length * jnp.where(falls, jnp.minimum(at.speed / jnp.maximum(after, 1e-300), _GROWTH), 0.5)
+        last, before = ~searches(at), at.seen.speed
+        new = F.look(move(at.seen, jnp.where(last, 1e6, at.length)))
+        after = new.speed
+        worse, done = ~jnp.isfinite(after), before * F.shortest <= _SETTLED
+        falls = after < before
+        longer = at.length * jnp.where(falls, jnp.minimum(before / jnp.maximum(after, 1e-300), _GROWTH), 0.5)
         # The step moves the fastest state far enough, so that a long way does not take too many steps.
         length = jnp.where(worse, 0.1 * at.length, jnp.maximum(longer, _LEAST_MOVE / jnp.maximum(after, 1e-300)))
         keep = jnp.where(last, ~falls, worse | done)
-        return _Step(
-            at.number + 1,
-            jnp.where(keep, at.x, new),
-            jnp.where(done, at.length, length),
-            jnp.where(keep, at.speed, after),
-            at.last + last,
-        )
+        kept = jax.tree.map(lambda old, new: jnp.where(keep, old, new), at.seen, new)
+        return _Step(at.number + 1, kept, jnp.where(done, at.length, length), at.last + last)
 
-    fastest = speed(x)
-    at = _Step(jnp.int32(0), x, _LEAST_MOVE / jnp.maximum(fastest, 1e-300), fastest, jnp.int32(0))
-    at = lax.while_loop(lambda at: at.last < _LAST_STEPS, once, at)
-    return F.judged(at.x, at.speed)
+    begun = F.look(states.projected(x))
+    at = _Step(jnp.int32(0), begun, _LEAST_MOVE / jnp.maximum(begun.speed, 1e-300), jnp.int32(0))
+    return F.judged(lax.while_loop(lambda at: at.last < _LAST_STEPS, once, at).seen)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, cast
 
+import jax
 import numpy as np
 import pytest
 
@@ -64,6 +65,14 @@ def in_numpy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setattr(module, "jnp", Numpy())
     monkeypatch.setattr(newton, "lax", Lax())
     monkeypatch.setattr(newton, "jacobian", jacobian)
+
+    def jvp(function: Any, x: Any, along: Any) -> Any:
+        return function(*x), np.einsum("ijp,jp->ip", newton.jacobian(function, *x), *along)
+
+    def vmap(function: Any) -> Any:
+        return lambda stack: np.stack([function(one) for one in stack])
+
+    monkeypatch.setattr(newton, "jax", SimpleNamespace(jvp=jvp, vmap=vmap, tree=jax.tree))
     with np.errstate(all="ignore"):
         yield
 
@@ -87,11 +96,9 @@ def test_sizes_below_which_a_state_counts_as_that() -> None:
 @pytest.mark.usefixtures("in_numpy")
 def test_a_limit_holds_what_is_pushed_against_it() -> None:
     """An empty queue that would drain, a rate at its most that would grow; not those that move away."""
-    F = _RightHandSide.about(states(), at(1e3, C))
-    x = at(0.0, 1.5 * C)
-    pushes = at([-1.0, 1.0], [1.0, -1.0])
-    assert F.held(x, pushes).tolist() == [[True, False], [True, False]]
-    assert F.held(at(1e3, C), pushes).tolist() == [[False] * 2] * 2
+    F = _RightHandSide.about(states(lambda x: at([-1.0, 1.0], [1.0, -1.0])), at(1e3, C))
+    assert F.look(at(0.0, 1.5 * C)).held.tolist() == [[True, False], [True, False]]
+    assert F.look(at(1e3, C)).held.tolist() == [[False] * 2] * 2
 
 
 @pytest.mark.usefixtures("in_numpy")
@@ -100,9 +107,9 @@ def test_speed_is_of_the_fastest_state_that_is_free() -> None:
     F = _RightHandSide.about(states(), at(1e3, C))
     x = at(2e3, 900.0)
     expected = np.maximum(100.0 / 2e3, np.abs(P - 2e3 / W) / T)
-    np.testing.assert_allclose(F.speed(x), expected)
-    np.testing.assert_allclose(F.speed(at(0.0, 900.0)), P / T)  # the queue is held at 0
-    np.testing.assert_allclose(F.speed(at(100.0, 1.01 * C)), np.maximum(10 / PACKET, np.abs(P - 100 / W) / T))
+    np.testing.assert_allclose(F.look(x).speed, expected)
+    np.testing.assert_allclose(F.look(at(0.0, 900.0)).speed, P / T)  # the queue is held at 0
+    np.testing.assert_allclose(F.look(at(100.0, 1.01 * C)).speed, np.maximum(10 / PACKET, np.abs(P - 100 / W) / T))
 
 
 @pytest.mark.usefixtures("in_numpy")
