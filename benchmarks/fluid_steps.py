@@ -1,4 +1,4 @@
-"""What a step of each scheme's fluid costs, and to compile it: ``python -m benchmarks.fluid_steps [SCHEME ...]``.
+"""Time a step of each scheme's fluid, and its compilation: ``python -m benchmarks.fluid_steps [SCHEME ...]``.
 
 XLA may compute the same thing again and again, or make fifty functions of a step: a scheme is then ten or a thousand
 times as slow, with the same results, and no test sees it. Steps are compared with those of DCQCN's incast, in one run;
