@@ -174,14 +174,15 @@ class Proof:
             race.begin_batch()
             hopeless = race.hopeless if coarse.worst else None  # a mean may fall and rise
             rows.extend(zip(points, few(points, label=f"packets, {label}", hopeless=hopeless), strict=True))
+            rows.sort(key=lambda row: rank(*row))
+            best = {tuple(point.values()) for point, _ in rows[: 2 * _IN_EVERY_CASE]}  # traces of many flows are large
+            few.traces = {at: trace for at, trace in few.traces.items() if at[0] in best}
 
         finalists = self._differing()
         run(finalists[:_PARENTS], "finalists")
         run(finalists[_PARENTS:], "further finalists")
         for width in _WITHIN:
-            rows.sort(key=lambda row: rank(*row))
             run(self._promising(rows, cases, rank, width), "around the best")
-        rows.sort(key=lambda row: rank(*row))
         missing = np.array([coarse.worst and coarse.violations(found.metrics).any() for _, found in rows], bool)
         left = [row for row, at in zip(rows, np.cumsum(missing), strict=True) if at <= _MISSING][:_IN_EVERY_CASE]
         self._remember(few, [point for point, _ in left])
