@@ -299,6 +299,13 @@ def test_slips_in_a_law_are_refused_with_what_to_write(package: Any, change: tup
         assert registry.scheme("alaw").fluid
 
 
+def test_a_function_from_elsewhere_in_a_law_is_named_with_its_line(package: Any) -> None:
+    """In packets, which compile it: the law's line, not those of the rules that are made of it."""
+    far = fc.register(package("farlaw", change=("    cut = g", "    NamedTuple(grown)\n    cut = g"), by_hand=False))
+    with pytest.raises(fc.InputError, match=r"scheme farlaw: law\.py, line 37 cannot be compiled: .*'NamedTuple'.*; a"):
+        fc.simulate(fc.incast(2, rate="10Gbps", scheme=far.AIMD()), "20us", engine="packet")
+
+
 def test_a_law_of_rates_is_not_given_delays(package: Any) -> None:
     change = ("\nclass State", 'NEEDS = frozenset({"delay"})\nclass State')
     fc.register(package("late", change=change, by_hand=False))

@@ -5,8 +5,10 @@ Sides are checked when first used (`fluidcc.contract.models`), parameters when t
 
 from __future__ import annotations
 
+import ast
 import difflib
 import inspect
+import textwrap
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -66,6 +68,8 @@ RESERVED = (
     ),
     *("event_time", "event_what", "event_port", "event_flow", "event_kind", "event_end", "event_queue", "event_value"),
 )
+# Columns of a flow's samples that every scheme has: bytes sent, acknowledged, and pacing rate; bytes sent, and rate.
+SAMPLED = MappingProxyType({"packet": 3, "hybrid": 2})
 _ALIKE = 0.8  # of difflib: what is nearer to a name of the contract is that name misspelt
 
 
@@ -107,7 +111,26 @@ def problem(side: str, module: Any, known: Iterable[str], shown: bool) -> str | 
             return f"{name} is {repr(given)[:40]}; write {CONSTANTS[name]}"
         if (parameters := taken(side, name)) is not None and not _fits(given, len(parameters)):
             return f"{name} does not take {len(parameters)} arguments; write {written(side, name)}"
-    return _misspelt(side, module, known) or _names(module, shown)
+    return _misspelt(side, module, known) or _names(module, shown) or _memory(side, module)
+
+
+def _memory(side: str, module: Any) -> str | None:
+    """What would read or write memory that is not a flow's own: compiled code does so without a word."""
+    size = getattr(getattr(module, "STATE", None), "itemsize", 0)
+    if size % 8:
+        return f"STATE has {size} bytes, no multiple of 8; make its last number one of 64 bits, and add align=True"
+    observe = getattr(module, "observe", None)
+    if observe is None or side not in SAMPLED or getattr(module, "BASE", None) is not None:
+        return None
+    first, own = SAMPLED[side], len(module.OBSERVABLES)
+    observe = getattr(observe, "py_func", observe)
+    for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(observe)))):
+        match node:
+            case ast.Subscript(ast.Name("samples"), ast.Tuple([*_, ast.Constant(column)])):
+                if not first <= column < first + own:
+                    has = f"columns {first} to {first + own - 1}" if own else "none"
+                    return f"observe writes column {column} of a sample; it has {has}, one for each of OBSERVABLES"
+    return None
 
 
 def _names(module: Any, shown: bool) -> str | None:

@@ -103,6 +103,25 @@ def test_rules_that_are_added_to_another_s_from_outside_write_all_that_it_shows(
     assert np.array_equal(own["rate"].values, found["rate"].values)
 
 
+@pytest.mark.parametrize("engine", RULES)
+def test_what_observe_may_not_write_is_refused(engine: str, package: Callable[..., Any]) -> None:
+    """Compiled, it would write into the next flow's sample, or behind them all; nothing is compiled."""
+    fewer = OF_DCQCN[engine].replace("OBSERVABLES, ", "") + 'OBSERVABLES = {"alpha": ("1", "alpha")}\n'
+    scheme = package(f"shows_more_in_{engine}", **OF_DCQCN | {engine: fewer})
+    first = {"packet": 3, "hybrid": 2}[engine]
+    said = rf"{engine}\.py: observe writes column {first + 1} of a sample; it has columns {first} to {first}, one for"
+    with pytest.raises(fc.InputError, match=said):
+        fc.simulate(fc.incast(2, scheme=scheme()), "20us", engine=engine, seed=1)
+
+
+@pytest.mark.parametrize("engine", RULES)
+def test_a_state_in_which_words_do_not_fit_is_refused(engine: str, package: Callable[..., Any]) -> None:
+    odd = OF_DCQCN[engine] + "import numpy as np\nSTATE = np.dtype([*STATE.descr, ('odd', np.int8)])\n"
+    scheme = package(f"odd_in_{engine}", **OF_DCQCN | {engine: odd})
+    with pytest.raises(fc.InputError, match=rf"{engine}\.py: STATE has \d+ bytes, no multiple of 8; make its last"):
+        fc.simulate(fc.incast(2, scheme=scheme()), "20us", engine=engine, seed=1)
+
+
 def test_the_flow_level_runs_a_hybrid_side_from_outside(package: Callable[..., Any]) -> None:
     """It has rules that the flow level does not follow, such as what a sample shows."""
     fabric, rows = named_topology("leaf-spine:2x1x2"), [(0, 2, 0.0, "1MB"), (1, 2, 0.0, "1MB")]

@@ -7,18 +7,22 @@ half a minute. A flow of such a scheme has its state among the bytes of ``sim.ou
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
 from numba.core import cgutils, types
+from numba.core.errors import NumbaError
 from numba.extending import intrinsic, overload
 
 from fluidcc.contract import registry
 from fluidcc.contract.models import Scheme
 from fluidcc.engines.common import chains, jit
 from fluidcc.engines.common.chains import Chain
+from fluidcc.errors import InputError
 
 _LINE = 64  # bytes of a line of cache
 _intrinsic: Any = intrinsic  # which is called without its first argument
@@ -177,8 +181,12 @@ class Schemes:
         for row, name in enumerate(names):
             functions = self._known(name)[1]
             for column, (rule, chain) in enumerate(self._chains.items()):
-                if rule in functions:
+                if rule not in functions:
+                    continue
+                try:
                     found[row, column] = _address(functions[rule], sim, chain)
+                except NumbaError as error:
+                    raise InputError(f"scheme {name}: {_not_compiled(str(error))}") from error
         return found
 
 
@@ -192,3 +200,13 @@ def _address(function: Any, sim: Any, chain: Chain) -> int:
         address = made.library.get_pointer_to_function(made.fndesc.llvm_func_name)
     _functions[address] = function
     return address
+
+
+def _not_compiled(error: str) -> str:
+    """Tell by Numba's message what cannot be compiled, in which line of a user's file."""
+    said = next((line for line in error.splitlines() if line.strip() and not line.startswith("Failed in")), "")
+    where = re.search(r'File "(?!<)(.+?)", line (\d+)', error)
+    at = f"{Path(where[1]).name}, line {where[2]}" if where else "a rule"
+    if "<class 'function'>" in said:
+        said += "; a law may call functions of its own package, other rules those with @kernel above them"
+    return f"{at} cannot be compiled: {said}"

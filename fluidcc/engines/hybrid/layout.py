@@ -14,13 +14,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fluidcc.contract import checks
+
 NEVER = math.inf
 BINS = 512 + 128 * 32  # of the distribution of a queue; the last one at 281 TB
 LOADS = 64  # intervals of the load at which there is no queue
 KNOTS = 32  # ends of the straight pieces of a marking, at most
 LIKELY = 0.1  # chance of a mark from which on packets are drawn one by one, not by a clock of many
 RING = 16  # entries of a ring to begin with
-OBSERVED = 2  # columns of a flow's samples that every scheme has: sent, and rate
+OBSERVED = checks.SAMPLED["hybrid"]
 
 # Why the loop returned to Python.
 RUNNING, DONE, GROW_CNPS, GROW_MARKS, GROW_OUTPUT, GROW_TRANSIT = range(6)

@@ -176,7 +176,7 @@ def sampled_of_flows(scenario: Scenario) -> int:
     for scheme in _schemes(scenario):
         packet_of(scheme)  # or it is refused
         columns.append(dispatch.SCHEMES.side(scheme.name).columns(scheme))
-    return 3 + max(columns)
+    return layout.SAMPLED + max(columns)
 
 
 def _schemes(scenario: Scenario) -> list[Any]:

@@ -14,7 +14,7 @@ import numpy as np
 from fluidcc.contract import registry
 from fluidcc.contract.models import Packet, Scheme
 from fluidcc.engines.common import laws
-from fluidcc.engines.packet.layout import COLUMNS, HOPS, PORT_ID, QLEN, TS, TX_BYTES
+from fluidcc.engines.packet.layout import COLUMNS, HOPS, PORT_ID, QLEN, SAMPLED, TS, TX_BYTES
 from fluidcc.engines.packet.pacing import repace
 from fluidcc.engines.packet.telemetry import EXACT, same_path
 
@@ -86,7 +86,7 @@ def side_of(scheme: Scheme) -> Packet | None:
     observe = [
         "def observe(samples, row, f, state):",
         '    """Write a flow\'s sample."""',
-        *(f"    samples[row, f, {column}] = state.now.{name}" for column, name in enumerate(law.OBSERVABLES, 3)),
+        *(f"    samples[row, f, {column}] = state.now.{name}" for column, name in enumerate(law.OBSERVABLES, SAMPLED)),
         "    return",
     ]
     names = {"same_path": same_path, "repace": repace, "EXACT": EXACT, "COLUMNS": COLUMNS}

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fluidcc.contract import checks
+
 PS = 1_000_000_000_000  # picoseconds in a second
 NEVER = 1 << 62
 UNLIMITED = 1 << 60  # size of a long-lived flow
@@ -21,7 +23,8 @@ DEPTHS = 16  # of trees of paused ports that are distinguished
 BINS = 2048  # of the distribution of a queue; the last one at 306 GB
 SLOTS = 2048  # of the calendar: the near future, in short spans of time
 WORD = 64  # bits
-OBSERVED = 4  # a scheme's own variables in a trace
+SAMPLED = checks.SAMPLED["packet"]
+OBSERVED = 4  # a scheme's own variables in a trace, at least
 
 # Constants are int64 rather than literals, for each of which Numba would compile a called function again.
 # Kinds of packets.

@@ -244,7 +244,7 @@ def _dataset(scenario: Scenario, plan: PreparedRun, sim: Sim, summary: dict[str,
         mine = sim.flows["scheme"] == number
         if not mine.any():
             continue
-        for column, (variable, texts) in enumerate(dispatch.SCHEMES.side(name).OBSERVABLES.items(), 3):
+        for column, (variable, texts) in enumerate(dispatch.SCHEMES.side(name).OBSERVABLES.items(), layout.SAMPLED):
             if column >= flows.shape[2]:  # of mechanisms, which no flow has
                 break
             shown[variable] = np.where(mine[None], flows[:, :, column], shown.get(variable, np.nan))
