@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.contract.models import Packet, Scheme
 from fluidcc.engines.common.topology import Port
-from fluidcc.engines.packet import layout, recovery
+from fluidcc.engines.packet import dispatch, layout, recovery
 from fluidcc.engines.packet.buffers import headroom
 from fluidcc.engines.packet.build import prepare
 from fluidcc.engines.packet.flow_control import _resumes, stuck_ports
@@ -168,3 +169,12 @@ def test_the_simulator_s_threshold_is_alpha_itself_where_ports_are_as_fast_as_ni
     plan = prepare(scenario, times_of(scenario, "1us", None, None), 0)
     found = {float(port.alpha) for port in plan.sim.ports if port.headroom > 0}
     assert found == {0.5}
+
+
+@pytest.mark.parametrize("base", ["nowhere", "hpcc-rx"])
+def test_rules_are_added_to_a_scheme_that_has_all_its_own(base: str) -> None:
+    """Not to one that there is not, nor to one that adds to another's itself."""
+    added = Scheme(SimpleNamespace(name="adds"), {}, "adds")
+    vars(added).update(law=None, packet=Packet(None, {}, lambda *given: None, BASE=base))
+    with pytest.raises(fc.InputError, match=f"scheme adds: BASE names '{base}', which has no packet side of its own"):
+        dispatch._side_of(added)
