@@ -115,22 +115,33 @@ def problem(side: str, module: Any, known: Iterable[str], shown: bool) -> str | 
 
 
 def _memory(side: str, module: Any) -> str | None:
-    """What would read or write memory that is not a flow's own: compiled code does so without a word."""
+    """Reads and writes of memory that is not a flow's own: compiled code does so without a word."""
     size = getattr(getattr(module, "STATE", None), "itemsize", 0)
     if size % 8:
         return f"STATE has {size} bytes, no multiple of 8; make its last number one of 64 bits, and add align=True"
     observe = getattr(module, "observe", None)
     if observe is None or side not in SAMPLED or getattr(module, "BASE", None) is not None:
         return None
-    first, own = SAMPLED[side], len(module.OBSERVABLES)
-    observe = getattr(observe, "py_func", observe)
-    for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(observe)))):
-        match node:
-            case ast.Subscript(ast.Name("samples"), ast.Tuple([*_, ast.Constant(column)])):
-                if not first <= column < first + own:
-                    has = f"columns {first} to {first + own - 1}" if own else "none"
-                    return f"observe writes column {column} of a sample; it has {has}, one for each of OBSERVABLES"
+    first, own = SAMPLED[side], len(getattr(module, "OBSERVABLES", ()))
+    for column in _written(getattr(observe, "py_func", observe)):
+        if not first <= column < first + own:
+            has = f"columns {first} to {first + own - 1}" if own else "none"
+            return f"observe writes column {column} of a sample; it has {has}, one for each of OBSERVABLES"
     return None
+
+
+def _written(observe: Any) -> list[int]:
+    """Columns of ``samples`` that a function names by number; none if its text is not to be had."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(observe)))
+    except OSError:
+        return []
+    found = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Subscript(ast.Name("samples"), ast.Tuple([*_, ast.Constant(int() as column)])):
+                found.append(column)
+    return found
 
 
 def _names(module: Any, shown: bool) -> str | None:
