@@ -20,7 +20,7 @@ from fluidcc.engines.packet import layout as packet_layout
 from fluidcc.engines.packet.calendar import SHIFT, new_calendar, open_slot
 from fluidcc.engines.packet.calendar import pop as pop_event
 from fluidcc.scenario.parameters import resolve
-from fluidcc.schemes.dcqcn import hybrid, packet
+from fluidcc.schemes.dcqcn import hybrid, packet, reaction_point
 from fluidcc.units import Rate
 from tests.engines.packet.plain import plain
 
@@ -279,6 +279,18 @@ def test_a_cut_waits_for_the_end_of_the_period(sender: Any) -> None:
     assert rates(flow) == exactly(250, 500)
     flow.until(200)
     assert rates(flow) == exactly(250, 500)
+
+
+@pytest.mark.parametrize(("gains", "rate"), [((1.0, 0.5), 250.0), ((0.5, 1.0), 250.0), ((0.5, 0.5), 375.0)])
+def test_of_cnps_that_wait_for_one_cut_the_hardest_counts(gains: tuple[float, float], rate: float) -> None:
+    """A gain below 1 is of TCD's UE; the cut before was whole, and does not count any more."""
+    flow = Hybrid(resolve(fc.DCQCN(rate_decrease_interval=10 * US, timer=1.0, alpha_timer=1.0, g=1e-300)), LINE)
+    for time, gain in zip((100.0, 104.0, 106.0), (1.0, *gains), strict=True):
+        flow.until(time)
+        plain(reaction_point.on_cnp)(flow.flow, flow.me, flow.now, gain)
+    assert flow.flow.rate == near(500.0)
+    flow.until(110)
+    assert flow.flow.rate == near(rate)
 
 
 def test_a_period_ends_before_a_cnp_at_the_same_time(sender: Any) -> None:

@@ -117,6 +117,16 @@ def test_marks_on_departure_are_those_of_what_is_left_behind() -> None:
     assert system(scenario)._marked_by(joined, telemetry) is joined
 
 
+def test_of_several_classes_each_is_marked_on_departure_by_its_own_queue() -> None:
+    """Telemetry has the three links' queues first, and the class's own as the fourth of five parts."""
+    scenario = two_classes()
+    leaving = fc.RED("20KB", "60KB", 0.6, mark_on="departure")
+    links = tuple(dataclasses.replace(link, marking=leaving) for link in scenario.links)
+    made = system(dataclasses.replace(scenario, links=links))
+    telemetry = np.arange(100.0, 115.0)[:, None]
+    assert made._marked_by(column(1, 2, 3), telemetry).ravel().tolist() == [109.0, 110.0, 111.0]
+
+
 @pytest.mark.parametrize("scheme", [fc.HPCC(feedback_delay="12us"), fc.DCTCP(feedback_delay="12us")])
 def test_bytes_are_kept_where_nothing_travels(scheme: Any) -> None:
     """Without ways to the queue, it holds what was sent and has not left; a link sends what it did not stand idle."""

@@ -171,6 +171,13 @@ def test_the_simulator_s_threshold_is_alpha_itself_where_ports_are_as_fast_as_ni
     assert found == {0.5}
 
 
+@pytest.mark.parametrize(("sent", "expires"), [(2001, 57), (3000, 57), (3001, 1007)])
+def test_a_timeout_is_short_with_few_packets_under_way(sent: int, expires: int) -> None:
+    """IRN's, of 50 with up to three packets of 1000 bytes, the last begun or not, and of 1000 with more, after 7."""
+    core = SimpleNamespace(few=3, low_timeout=50, timeout=1000)
+    assert plain(recovery.due)(core, SimpleNamespace(payload=1000, news=7, acked=0, sent=sent)) == expires
+
+
 @pytest.mark.parametrize("base", ["nowhere", "hpcc-rx"])
 def test_rules_are_added_to_a_scheme_that_has_all_its_own(base: str) -> None:
     """Not to one that there is not, nor to one that adds to another's itself."""
