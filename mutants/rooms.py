@@ -40,7 +40,9 @@ ROOMS = {
     "packet": Room(
         ("fluidcc/engines/packet", "fluidcc/engines/common", "fluidcc/schemes/*/packet.py"),
         (
-            *("tests/engines/packet", "tests/engines/test_dcqcn_nic.py", "tests/schemes/test_timely_*.py"),
+            "tests/engines/packet",
+            "tests/engines/test_dcqcn_nic.py",
+            "tests/schemes/test_timely_*.py",
             "tests/schemes/test_*_laws.py",  # which hold packets' rules to the laws
         ),
         numba=True,
