@@ -134,7 +134,7 @@ def _written(observe: Any) -> list[int]:
     """Columns of ``samples`` that a function names by number; none if its text is not to be had."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(observe)))
-    except OSError:
+    except (OSError, TypeError):
         return []
     found = []
     for node in ast.walk(tree):
