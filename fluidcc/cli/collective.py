@@ -154,6 +154,8 @@ def _print(found: CollectiveStudy) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from fluidcc.workloads.fabrics.study import intervals_of
+
     console = Console(markup=False, emoji=False)  # names are the user's
     several = len(found.seeds) > 1
     for case, says in zip(found.cases, found.says, strict=True):
@@ -166,8 +168,8 @@ def _print(found: CollectiveStudy) -> None:
             steps = [run.numbers["step_time_s"] for run in runs]
             table.add_row(
                 row["scheme"],
-                _cell(row["time_s"], units.TIME, several) or Text("unfinished", "bold red"),
-                _cell(row["bus_bandwidth_bytes_per_s"], units.RATE, several),
+                _cell(row["time_s"], units.TIME) or Text("unfinished", "bold red"),
+                _cell(row["bus_bandwidth_bytes_per_s"], units.RATE),
                 *(_mean([step[name] for step in steps]) for name in ("p50", "p99")),
                 *(f"{row[name]:,}" for name in ("pfc_pauses", "drops", "trims", "retransmissions")),
             )
@@ -185,7 +187,7 @@ def _print(found: CollectiveStudy) -> None:
         _print_pauses(console, found, case)
         _print_jobs(console, found, case)
     if several:
-        console.print(f"means of {len(found.seeds)} seeds, ± the half width of their 95 % interval; counts are sums")
+        console.print(f"means of {intervals_of(len(found.seeds), 'with 95 % intervals')}; counts are sums")
     names = {"setup_s": "setup", "compile_s": "compiling", "wall_s": "loop"}
     times = [f"{text} {sum(run.numbers[name] for run in found.runs):.1f} s" for name, text in names.items()]
     console.print(f"steps: a transfer's time from its start to its last ACK; all runs: {', '.join(times)}")
@@ -249,11 +251,11 @@ def _print_jobs(console: Any, found: CollectiveStudy, case: str) -> None:
         console.print(f"jobs, {scheme}, seed {run.seed}: {', '.join(told)}{fair}")
 
 
-def _cell(each: dict[str, Any], dimension: str, several: bool) -> str:
+def _cell(each: dict[str, Any], dimension: str) -> str:
     if each["mean"] is None:
         return ""
-    half = units.show(each["high"] - each["mean"], dimension, 3) if several and each["high"] is not None else ""
-    return units.show(each["mean"], dimension, 4) + (f" ± {half}" if half else "")
+    mean, low, high = (None if value is None else units.show(value, dimension, 4) for value in each.values())
+    return f"{mean}" if low is None else f"{mean} ({low} to {high})"
 
 
 def _mean(values: list[float | None]) -> str:

@@ -230,6 +230,8 @@ def _print(found: FabricStudy, ideal: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from fluidcc.workloads.fabrics.study import intervals_of
+
     several = len(found.seeds) > 1
     rows = found.as_dict()["schemes"]
     slowdowns = Table(title=f"{len(found.topology.hosts)} hosts, {found.says}", title_justify="left", box=None)
@@ -244,7 +246,7 @@ def _print(found: FabricStudy, ideal: str) -> None:
         rest.add_column(column)
     for row in rows:
         runs = found.of(row["scheme"])
-        slowdowns.add_row(row["scheme"], *(_cell(each, several) for each in row["slowdown"].values()))
+        slowdowns.add_row(row["scheme"], *(_cell(each) for each in row["slowdown"].values()))
         goodput = sum(each.numbers["goodput_bytes_per_s"] for each in runs) / len(runs)
         queue = sum(each.numbers["queue_bytes"]["p99"] for each in runs) / len(runs)
         lost = f"[bold red]{row['unfinished']:,}[/]" if row["unfinished"] else "0"
@@ -254,12 +256,8 @@ def _print(found: FabricStudy, ideal: str) -> None:
     console = Console()
     console.print(slowdowns)
     console.print(rest)
-    told = (
-        f"slowdowns, goodput, queues: means of {len(found.seeds)} seeds, ± the half width of their 95 % interval; "
-        "flows, PAUSEs and drops are sums\n"
-        if several
-        else ""
-    )
+    means = intervals_of(len(found.seeds), "of slowdowns with 95 % intervals")
+    told = f"slowdowns, goodput, queues: means of {means}; flows, PAUSEs and drops are sums\n" if several else ""
     least = {"alone": "that alone", "hpcc-sim": "the simulator's own for an idle network, which counts a packet twice"}
     console.print(f"{told}slowdown: completion time over {least[ideal]}, of flows that finished")
     stuck = next((run for run in found.runs if run.numbers["deadlock_s"] is not None), None)
@@ -273,7 +271,8 @@ def _print(found: FabricStudy, ideal: str) -> None:
     console.print(f"queues and goodput {window}, PAUSEs and drops until the end; all runs: {', '.join(times)}")
 
 
-def _cell(each: dict[str, float], several: bool) -> str:
+def _cell(each: dict[str, float]) -> str:
     if each["mean"] is None:
         return "none"
-    return f"{each['mean']:.3f}" + (f" ± {each['high'] - each['mean']:.2g}" if several and each["high"] else "")
+    known = each["low"] is not None
+    return f"{each['mean']:.3f}" + (f" ({each['low']:.3g}–{each['high']:.3g})" if known else "")

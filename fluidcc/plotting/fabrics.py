@@ -10,7 +10,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from fluidcc import units
 from fluidcc.plotting.style import Picture, colour, figure, label
-from fluidcc.workloads.fabrics.study import interval
+from fluidcc.workloads.fabrics.study import LEAST_SEEDS, interval, intervals_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -55,7 +55,7 @@ def slowdown_panel(axis: Axes, found: xr.Dataset, name: str) -> None:
         # Of the logarithms, as the axis has it: an interval of ratios does not reach below 0.
         mean, low, high = np.exp([interval(np.log(column)) for column in values.T]).T
         axis.plot(places, mean, color=colour(k), marker=_MARKS[k % len(_MARKS)], ms=4, lw=1.4, label=str(scheme))
-        if found.sizes["seed"] > 1:
+        if found.sizes["seed"] >= LEAST_SEEDS:
             axis.fill_between(places, low, high, color=colour(k), alpha=0.2, lw=0)
     axis.set_yscale("log")
     step = -(-len(ends) // _MOST_TICKS)
@@ -105,7 +105,8 @@ def pause_panel(axis: Axes, study: FabricStudy) -> None:
         each = np.array([[run.numbers["paused_s"][tier] for tier in tiers] for run in study.of(scheme)])
         mean, low, high = np.array([interval(column) for column in each.T]).T
         bars = np.arange(len(tiers)) + (k - (len(study.schemes) - 1) / 2) * width
-        errors = None if len(study.seeds) < 2 else np.stack([np.minimum(mean, mean - low), high - mean]) * 1e3
+        known = len(study.seeds) >= LEAST_SEEDS
+        errors = np.stack([np.minimum(mean, mean - low), high - mean]) * 1e3 if known else None
         axis.bar(bars, mean * 1e3, width, yerr=errors, color=colour(k), capsize=2, label=scheme)
         most = max(most, float(mean.max()))
     axis.set_xticks(np.arange(len(tiers)), ["tier 1 (ToR)" if tier == "tier 1" else str(tier) for tier in tiers])
@@ -121,7 +122,7 @@ def _short(size: float) -> str:
 
 
 def _title(study: FabricStudy) -> str:
-    seeds = f", {len(study.seeds)} seeds (bands: 95 %)" if len(study.seeds) > 1 else ", one seed"
+    seeds = f", {intervals_of(len(study.seeds), 'bands: 95 % intervals')}"
     unfinished = sum(each.slowdown.unfinished for each in study.runs)
     lost = f"; {unfinished:,} flows unfinished, in no mean" if unfinished else ""
     return f"{len(study.topology.hosts)} hosts, {study.says}{seeds}{lost}"

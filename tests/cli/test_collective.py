@@ -66,10 +66,11 @@ def test_names_are_printed_as_they_are(capsys: pytest.CaptureFixture[str], tmp_p
 
 def test_a_narrow_terminal_has_all_units(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "30")
-    assert run(["collective", "all-reduce", *FAST, "--seeds", "2"]) == 0
+    assert run(["collective", "all-reduce", *FAST, "--seeds", "3"]) == 0
     told = capsys.readouterr().out
     assert "…" not in told
-    assert told.count("bps ±") == 2
+    assert told.count("bps (") == 2
+    assert "3 seeds (with 95 % intervals)" in " ".join(told.split())
 
 
 def test_lost_packets_are_given_a_way(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from fluidcc.results.schema import plain
 from fluidcc.surface import constructor, public
 from fluidcc.workloads.collectives.run import CollectiveRun
 from fluidcc.workloads.fabrics.run_cache import folder_of
-from fluidcc.workloads.fabrics.study import interval
+from fluidcc.workloads.fabrics.study import spread
 from fluidcc.workloads.fabrics.topology import Topology
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 200_000  # of a table as text
 _SPREAD = ("time_s", "bus_bandwidth_bytes_per_s", "jain")
+_MOST = {"jain": 1.0}
 
 
 @constructor()
@@ -99,8 +101,9 @@ class CollectiveStudy(Comparable):
         -------
         list of dict
             ``collective``, ``scheme``, ``seeds``, ``unfinished`` transfers in all, ``complete``, how many seeds ended;
-            ``time_s``, ``bus_bandwidth_bytes_per_s`` and ``jain``, each with ``mean``, ``low`` and ``high``: of the
-            seeds that ended, None where one did not; ``pfc_pauses``, ``drops``, ``trims``, ``retransmissions``, sums;
+            ``time_s``, ``bus_bandwidth_bytes_per_s`` and ``jain``, each with ``mean``, ``low`` and ``high``: None
+            where a seed did not end, and for the ends of an interval of fewer than three seeds; ``pfc_pauses``,
+            ``drops``, ``trims``, ``retransmissions``, sums;
             ``unchecked``, why runs by the fluid are not known to be as good as packets.
         """
         rows = []
@@ -113,8 +116,7 @@ class CollectiveStudy(Comparable):
                 for name in _SPREAD:
                     values = [run.numbers[name] for run in runs]
                     known = complete == len(runs) and None not in values
-                    found = interval(values) if known else (None, None, None)
-                    row[name] = dict(zip(("mean", "low", "high"), found, strict=True))
+                    row[name] = spread(values if known else [], _MOST.get(name, math.inf))
                 for name in ("pfc_pauses", "drops", "trims", "retransmissions"):
                     row[name] = sum(run.numbers[name] for run in runs)
                 row["unchecked"] = list(dict.fromkeys(doubt for run in runs for doubt in run.numbers["unchecked"]))

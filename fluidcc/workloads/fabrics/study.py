@@ -168,7 +168,8 @@ class FabricStudy(Comparable):
         Returns
         -------
         dict
-            ``traffic``, ``hosts``, ``schemes`` and ``runs``; None for what is not finite.
+            ``traffic``, ``hosts``, ``schemes`` and ``runs``; None for what is not finite, and for the ends of an
+            interval of fewer than three seeds.
         """
         ends = self._edges(bins)
         table = self.statistics()
@@ -181,8 +182,7 @@ class FabricStudy(Comparable):
                     "seeds": len(self.seeds),
                     "flows": int(found["flows"].sum() + found["unfinished"].sum()),
                     "unfinished": int(found["unfinished"].sum()),
-                    "slowdown": {name: dict(zip(("mean", "low", "high"), interval(found[name].values), strict=True))
-                                 for name in STATISTICS},
+                    "slowdown": {name: spread(found[name].values) for name in STATISTICS},
                 }
             )  # fmt: skip
         return plain(
@@ -234,6 +234,31 @@ class FabricStudy(Comparable):
                 if each.frames is not None
             ]
         return written
+
+
+LEAST_SEEDS = 3  # of an interval: of two seeds it is 12.7 standard errors each way, which says nothing
+
+
+def intervals_of(seeds: int, shown: str) -> str:
+    """Say of how many seeds something is, and how it shows their intervals, if there are any."""
+    if seeds == 1:
+        return "one seed"
+    return f"{seeds} seeds ({shown})" if seeds >= LEAST_SEEDS else f"{seeds} seeds: no interval below {LEAST_SEEDS}"
+
+
+def spread(values: Any, most: float = np.inf) -> dict[str, float]:
+    """Mean of some seeds and the ends of its 95 % interval, which stay between 0 and ``most``; NaN of too few seeds.
+
+    By Student's t, on the scale on which both bounds are infinitely far: log(x / (1 - x / most)).
+    """
+    mean, low, high = interval(values)
+    if np.isfinite(values).sum() < LEAST_SEEDS:
+        low = high = float("nan")
+    elif 0 < mean < most:
+        odds = mean / (1.0 - mean / most)
+        step = np.exp((high - mean) * odds / mean**2)  # the scale's derivative is odds / x^2
+        low, high = (float(x / (1.0 + x / most)) for x in (odds / step, odds * step))
+    return {"mean": mean, "low": low, "high": high}
 
 
 def interval(values: Any) -> tuple[float, float, float]:

@@ -305,7 +305,7 @@ def test_runs_are_those_of_their_scheme_and_kind() -> None:
     rows = {(row["collective"], row["scheme"]): row for row in study.summary() if row["seeds"]}
     first, second = rows["x", "a"], rows["x", "b"]
     assert first["time_s"]["mean"] == 2.0
-    assert first["time_s"]["low"] < 1.0 < 3.0 < first["time_s"]["high"]
+    assert (first["time_s"]["low"], first["time_s"]["high"]) == (None, None)  # two seeds have no interval
     assert (first["seeds"], first["complete"], first["unfinished"], first["drops"]) == (2, 2, 0, 3)
     assert first["jain"]["mean"] is None
     assert first["unchecked"] == ["doubt", "other"]

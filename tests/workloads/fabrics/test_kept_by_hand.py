@@ -19,7 +19,7 @@ from fluidcc.workloads.fabrics.evaluate import contenders
 from fluidcc.workloads.fabrics.run import FabricRun
 from fluidcc.workloads.fabrics.run_cache import code, folder_of, signature
 from fluidcc.workloads.fabrics.slowdown import Slowdown
-from fluidcc.workloads.fabrics.study import FabricStudy, interval
+from fluidcc.workloads.fabrics.study import FabricStudy
 
 SMALL = Topology((0, 1), (2,), (Cable((0, 2), "10Gbps", "1us"), Cable((1, 2), "40Gbps", "1us")))
 CHOSEN = {"scheme": fc.DCQCN(), "marking": None, "buffer": "1MB"}
@@ -161,8 +161,7 @@ def test_a_table_has_a_row_for_each_scheme_and_a_column_for_each_seed() -> None:
     document = found.as_dict(["1KB", "2KB"])
     assert (document["traffic"], document["hosts"]) == ("so", 2)
     assert document["schemes"][0]["slowdown"]["mean"]["mean"] == 2.5
-    low, high = (document["schemes"][0]["slowdown"]["mean"][end] for end in ("low", "high"))
-    assert interval([1.5, 3.5]) == pytest.approx((2.5, low, high))
+    assert [document["schemes"][0]["slowdown"]["mean"][end] for end in ("low", "high")] == [None, None]  # two seeds
     listed = FlowList(np.zeros((2, 4)), 0.0, np.zeros(2), np.zeros(2), words=("less",))
     said = dataclasses.replace(found, topology=dataclasses.replace(SMALL, words=("other",)), flows=listed)
     assert said.words == ("other", "less")

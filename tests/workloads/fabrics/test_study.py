@@ -13,7 +13,7 @@ import fluidcc as fc
 from fluidcc.workloads.fabrics import FlowList, evaluate, named_topology
 from fluidcc.workloads.fabrics.run import read_run
 from fluidcc.workloads.fabrics.run_cache import kept_or_made
-from fluidcc.workloads.fabrics.study import interval
+from fluidcc.workloads.fabrics.study import interval, intervals_of, spread
 
 SHAPE = "leaf-spine:2x1x4"
 LISTED = FlowList(np.array([[0, 4, 0, 1e3]]), 2.0, np.array([3]), np.array([100]))
@@ -73,6 +73,37 @@ def test_intervals_are_students() -> None:
     assert interval([2.0])[0] == 2.0
     assert np.isnan(interval([2.0])[1:]).all()
     assert np.isnan(interval([float("nan")])).all()
+
+
+def test_an_interval_of_a_positive_number_stays_positive() -> None:
+    """By Student's t of the logarithm: of 2 degrees of freedom it is 4.303."""
+    found = spread([1.0, 2.0, 9.0])
+    half = 4.302653 * math.sqrt(19.0) / math.sqrt(3)  # beyond the mean: Student's own interval is -6.8 to 14.8
+    assert half > 4.0
+    assert list(found.values()) == pytest.approx([4.0, 4 * math.exp(-half / 4), 4 * math.exp(half / 4)], rel=1e-6)
+    near = spread([99.9, 100.0, 100.1, 100.2])
+    assert list(near.values()) == pytest.approx(interval([99.9, 100.0, 100.1, 100.2]), rel=1e-5)
+    assert list(spread([0.0, 0.0, 0.0]).values()) == [0.0, 0.0, 0.0]
+
+
+def test_an_interval_of_a_share_stays_below_one() -> None:
+    """By the logit, whose derivative is 1 / (x (1 - x)), worked out with its own inverse."""
+    values = [0.7, 0.95, 0.999, 0.9]
+    mean, _, high = interval(values)
+    assert high > 1
+    logit, half = math.log(mean / (1 - mean)), (high - mean) / (mean * (1 - mean))
+    ends = [1 / (1 + math.exp(-(logit + sign * half))) for sign in (-1, 1)]
+    assert list(spread(values, 1.0).values()) == pytest.approx([mean, *ends])
+    assert list(spread([1.0, 1.0, 1.0], 1.0).values()) == [1.0, 1.0, 1.0]
+
+
+def test_two_seeds_have_no_interval() -> None:
+    found = spread([1.0, float("nan"), 3.0])
+    assert found["mean"] == 2.0
+    assert np.isnan([found["low"], found["high"]]).all()
+    assert intervals_of(1, "with them") == "one seed"
+    assert intervals_of(2, "with them") == "2 seeds: no interval below 3"
+    assert intervals_of(3, "with them") == "3 seeds (with them)"
 
 
 def test_what_does_not_finish_is_counted_and_named() -> None:
@@ -218,7 +249,7 @@ def test_an_interrupted_study_stops_its_threads(monkeypatch: pytest.MonkeyPatch)
 
 def test_pictures(tmp_path: Path) -> None:
     """What they say: sizes, schemes, unfinished flows, and that nobody was paused."""
-    found = fc.fabric("hpcc,none", SHAPE, workload="hadoop", load=0.4, until="200us", seeds=2)
+    found = fc.fabric("hpcc,none", SHAPE, workload="hadoop", load=0.4, until="200us", seeds=3)
     picture = found.plot(3)
     assert [axis.get_title() for axis in picture.axes] == ["median", "95th percentile", "99th percentile"]
     lines = picture.axes[1].get_lines()
@@ -226,7 +257,7 @@ def test_pictures(tmp_path: Path) -> None:
     values = np.log(found.bins(3)["p95"].sel(scheme="hpcc").values)
     np.testing.assert_allclose(np.log(lines[0].get_ydata()), values.mean(axis=0), rtol=1e-12)
     assert len(picture.axes[1].collections) == 2  # bands
-    assert "2 seeds" in picture.get_suptitle()
+    assert "3 seeds (bands: 95 % intervals)" in picture.get_suptitle()
     queues = found.plot_queues()
     assert queues.axes[0].get_xlabel().startswith("queue of a switch's port [")
     shares = [line.get_ydata() for line in queues.axes[0].get_lines()]
@@ -235,6 +266,9 @@ def test_pictures(tmp_path: Path) -> None:
     assert [file.name for file in files] == ["slowdown.png", "queues.png", "slowdown.csv"]
     alone = fc.fabric("hpcc", SHAPE, flows=ROWS).plot_queues()
     assert [text.get_text() for text in alone.axes[1].texts] == ["no port was ever paused"]
+    two = fc.fabric("hpcc", SHAPE, flows=ROWS, seeds=2).plot(1)
+    assert "2 seeds: no interval below 3" in two.get_suptitle()
+    assert [len(axis.collections) for axis in two.axes] == [0, 0, 0]
 
 
 @pytest.mark.parametrize(
