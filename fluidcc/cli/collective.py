@@ -9,7 +9,7 @@ import typer
 from fluidcc import units
 from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
-from fluidcc.cli.fabric import chosen_schemes
+from fluidcc.cli.contenders import contenders, read, with_sets
 from fluidcc.errors import InputError
 
 if TYPE_CHECKING:
@@ -88,6 +88,10 @@ def command(
         str | None, typer.Option(help="About lost packets: none, gbn (go-back-N), irn, or trimming by switches.")
     ] = None,
     sets: o.Sets = None,
+    sources: o.FabricFrom = None,
+    port: o.Port = None,
+    packet_size: o.FabricPacketSize = None,
+    burst: o.Burst = None,
     seeds: Annotated[int, typer.Option(help="Runs of each scheme, with seeds 1, 2, ...")] = 1,
     until: Annotated[str | None, typer.Option(help="How long is waited; 20 times the time on an idle fabric.")] = None,
     threads: Annotated[int | None, typer.Option(help="Runs at once; the number of cores.")] = None,
@@ -100,8 +104,7 @@ def command(
     """Simulate how long collectives take on a fabric, under schemes side by side; transfers wait as ranks do."""
     if (kinds is None) == (file is None):
         raise InputError(f"KIND: give one, or --file in its place; {_EXAMPLE}")
-    if loss_recovery is not None:
-        sets = [*(sets or []), f"loss_recovery={loss_recovery}"]
+    sets = with_sets(sets, loss_recovery=loss_recovery, burst=burst)
     if out is not None:
         output.make_folder(out, "--out")
     from pathlib import Path
@@ -117,10 +120,12 @@ def command(
         "server": server, "server_rate": server_rate, "hosts": hosts, "jobs": jobs, "until": until,
         "rate": rate, "fabric_rate": fabric_rate, "delay": delay, "oversubscription": oversubscription,
     }  # fmt: skip
+    sent = contenders(names, preset or PRESET, sets, read(sources, port), packet_size)
+    options |= sent.rates(topology, options)
     found = collective(
         Path(file) if file is not None else (kinds or ""),
         topology,
-        chosen_schemes(names, preset or PRESET, sets),
+        sent.options,
         placement=_placement(placement),
         engine=engine,
         seeds=seeds,
@@ -131,13 +136,14 @@ def command(
         folder=out,
         **{name: value for name, value in options.items() if value is not None},
     )
-    for line in found.words:
+    devices = sent.words(found.topology)
+    for line in (*devices, *found.words):
         output.tell(line)
     if not json:  # before anything is written that a full disk may not take
         _print(found)
     files = [] if out is None else found.write(out)
     if json:
-        output.print_json({**found.as_dict(), "files": [str(path) for path in files]})
+        output.print_json({**found.as_dict(), "devices": devices, "files": [str(path) for path in files]})
     else:
         for path in files:
             output.tell(f"wrote {path}")

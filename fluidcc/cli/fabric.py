@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,10 +10,10 @@ import typer
 from fluidcc import units
 from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
+from fluidcc.cli.contenders import Contenders, contenders, read, with_sets, with_values
 from fluidcc.errors import InputError
 
 if TYPE_CHECKING:
-    from fluidcc.scenario.model import RED
     from fluidcc.workloads.fabrics.study import FabricStudy
 
 EXAMPLES = (
@@ -83,6 +82,10 @@ def command(
         str | None, typer.Option(help="About lost packets: none, gbn (go-back-N), irn, or trimming by switches.")
     ] = None,
     sets: o.Sets = None,
+    sources: o.FabricFrom = None,
+    port: o.Port = None,
+    packet_size: o.FabricPacketSize = None,
+    burst: o.Burst = None,
     seeds: Annotated[int, typer.Option(help="Runs of each scheme, with seeds 1, 2, ...")] = 1,
     since: Annotated[str | None, typer.Option(help="Queues and goodput count from then on; 0.")] = None,
     drain: Annotated[str | None, typer.Option(help="Wait for flows after the last has started.")] = None,
@@ -99,8 +102,7 @@ def command(
 ) -> None:
     """Flow completion times on a whole fabric, of schemes side by side, packet by packet."""
     edges = _bins(bins)
-    if loss_recovery is not None:
-        sets = [*(sets or []), f"loss_recovery={loss_recovery}"]
+    sets = with_sets(sets, loss_recovery=loss_recovery, burst=burst)
     options: dict[str, Any] = {
         "flows": flows_file, "workload": workload, "load": load, "until": until, "incast": incast, "size": size,
         "pairs": pairs, "rebuild": rebuild, "rate": rate,
@@ -113,6 +115,10 @@ def command(
     if config is not None:
         if schemes is not None:
             raise InputError(f"SCHEME: {config[:100]} names its own; leave it out, or leave out --config")
+        if sources or packet_size is not None:
+            alien = "--from" if sources else "--packet-size"
+            raise InputError(f"{alien}: {config[:100]} says all that; leave it out, or leave out --config")
+        sent = Contenders({})
         chosen, place, options, drain = _of_config(config, sets, {**options, "preset": preset}, drain, topology)
         ideal = "hpcc-sim" if ideal is None else ideal
     else:
@@ -121,8 +127,9 @@ def command(
         names = [name.strip() for name in schemes.split(",")]
         if len(set(names)) < len(names):
             raise InputError(f"SCHEME: {schemes[:60]!r} has one twice; write each once")
-        chosen = chosen_schemes(names, preset or PRESET, sets)
         place = topology or "fat-tree:320"
+        sent = contenders(names, preset or PRESET, sets, read(sources, port), packet_size)
+        chosen, options = sent.options, {**options, **sent.rates(place, options)}
     found = fabric(
         chosen,
         place,
@@ -136,13 +143,14 @@ def command(
         **{name: value for name, value in options.items() if value is not None},
     )
     if config is None:
-        for line in found.words:
+        for line in (*sent.words(found.topology), *found.words):
             output.tell(line)
     if not json:  # before anything is written that a full disk may not take
         _print(found, ideal or "alone")
     files = [] if out is None else found.write(out, edges)
     if json:
-        output.print_json({**found.as_dict(edges), "files": [str(path) for path in files]})
+        devices = sent.words(found.topology)
+        output.print_json({**found.as_dict(edges), "devices": devices, "files": [str(path) for path in files]})
     else:
         for path in files:
             output.tell(f"wrote {path}")
@@ -174,56 +182,9 @@ def _of_config(
     found = read_config(path, topology=topology, flows=flows)
     for line in found.words:
         output.tell(f"{path}: {line}")
-    chosen = {found.scheme: _set(found.scheme, found.options, sets)}
+    chosen = {found.scheme: with_values(found.scheme, found.options, sets)}
     left = max(0.0, found.until - float(found.flows.rows[:, 2].max(initial=0.0)))
     return chosen, found.topology, {"flows": found.flows}, left if drain is None else drain
-
-
-def chosen_schemes(names: list[str], preset: str, sets: list[str] | None) -> dict[str, dict[str, Any]]:
-    """Options of each scheme on a fabric, with what --set says."""
-    from fluidcc.builders.names import check_name, known_names
-    from fluidcc.contract.presets import preset as preset_of
-
-    found = {name: preset_of(name, preset).options() for name in names}
-    for text in sets or []:
-        name = text.partition("=")[0].strip()
-        if not any(name in known_names(scheme) for scheme in names):
-            check_name(names[0], name, "--set")
-    marked = {name for name in names if found[name]["marking"]("100Gbps") is not None}
-    # Thresholds are those of the schemes that look at marks; of one that does not, if there is no other.
-    return {name: _set(name, each, sets, marks=not marked or name in marked) for name, each in found.items()}
-
-
-def _set(scheme: str, chosen: dict[str, Any], sets: list[str] | None, *, marks: bool = True) -> dict[str, Any]:
-    """Options of `Topology.scenario`, with the values of --set that the scheme or the network has."""
-    from fluidcc.builders.names import known_names, split
-    from fluidcc.builders.replaced import changed_flow_control, changed_marking
-
-    values: dict[str, Any] = {}
-    for text in sets or []:
-        name, equals, value = text.partition("=")
-        name = name.strip()
-        if not equals or not value.strip():
-            raise InputError(f"--set: {text[:60]!r} is no NAME=VALUE; write for example --set g=1/256")
-        if name in known_names(scheme):
-            values[name] = value.strip()
-    parts = split(scheme, values)
-    of_links = {name: parts["builder"].pop(name) for name in ("loss",) if name in parts["builder"]}
-    alien = next(iter(parts["builder"]), None)
-    if alien is not None:
-        raise InputError(f"--set: {alien} belongs to other topologies; see fluidcc fabric --help for what a fabric has")
-
-    def marking(at: Any) -> RED | None:
-        return changed_marking(chosen["marking"](at), parts["marking"] if marks else {})
-
-    return {
-        **chosen,
-        **parts["network"],
-        **of_links,
-        "pfc": changed_flow_control(chosen.get("pfc"), parts["pfc"]),
-        "scheme": dataclasses.replace(chosen["scheme"], **parts["scheme"]),
-        "marking": marking,
-    }
 
 
 def _print(found: FabricStudy, ideal: str) -> None:

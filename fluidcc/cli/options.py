@@ -50,6 +50,16 @@ Sets = Annotated[
 From = Annotated[
     list[str] | None, typer.Option("--from", help="A switch's config_db.json or a NIC's settings; repeat.")
 ]
+FabricFrom = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--from", help="A ToR's config_db.json, then that of a switch of the tier above, ..., or a NIC's settings."
+    ),
+]
+FabricPacketSize = Annotated[
+    str | None, typer.Option("--packet-size", help="Payload of a packet; the NIC's with --from, 1000B without.")
+]
+Burst = Annotated[str | None, typer.Option(help="Packets that a NIC sends back to back, then paced; 1.")]
 Port = Annotated[str | None, typer.Option(help="Switch port whose settings are read.")]
 Save = Annotated[str | None, typer.Option("--save-scenario", metavar="FILE", help="Write the scenario as TOML.")]
 Scheduler = Annotated[

@@ -89,7 +89,7 @@ def scenario_of(request: Request, swept: dict[str, Any] | None = None) -> Scenar
 def _as_the_fabric_sends(request: Request, swept: dict[str, Any]) -> Scenario:
     """With packets of the NIC's size, RoCE's headers, and the buffer and flow control of the switch."""
     from fluidcc.operators.behaviour import with_buffers
-    from fluidcc.operators.frames import framed
+    from fluidcc.scenario.frames import framed
     from fluidcc.scenario.model import PFC
 
     given = {**request.values(), **swept}
@@ -126,7 +126,7 @@ def payload_of(request: Request) -> float:
 
 def payloads_of(request: Request) -> list[float]:
     """Payloads of packets [bytes], the largest first: several are usual where the NIC's MTU is not known."""
-    from fluidcc.operators.frames import payloads
+    from fluidcc.scenario.frames import payloads
 
     return sorted(payloads(nic_of(request), request.values().get("packet_size")), reverse=True)
 
@@ -155,7 +155,7 @@ def tell_devices(request: Request) -> None:
 
     if not request.sources or request.topology not in TOPOLOGIES:
         return
-    from fluidcc.operators.frames import said
+    from fluidcc.scenario.frames import said
 
     if request.ports[1:]:
         output.tell(

@@ -15,7 +15,7 @@ from fluidcc.cli import options as o
 from fluidcc.cli.request import Request, is_switch, nic_of, scenario_of
 from fluidcc.cli.stability import counts_of
 from fluidcc.errors import InputError
-from fluidcc.operators.frames import payloads
+from fluidcc.scenario.frames import payloads
 from fluidcc.units import TIME, show
 
 if TYPE_CHECKING:

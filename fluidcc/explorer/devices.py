@@ -17,7 +17,7 @@ from fluidcc.errors import InputError
 from fluidcc.explorer.pieces import text
 from fluidcc.explorer.settings import Setting
 from fluidcc.operators import dcqcn_of, read_nic
-from fluidcc.operators.frames import IN_BUFFER, payloads
+from fluidcc.scenario.frames import IN_BUFFER, payloads
 from fluidcc.scenario.parameters import specs
 
 _LONGEST_NAME = 100  # bytes of a file's name

@@ -26,10 +26,10 @@ from fluidcc.operators import (
 from fluidcc.operators.commands import Commands, commands_of
 from fluidcc.operators.config_db import Assumed, ConfigDB
 from fluidcc.operators.finding import Finding
-from fluidcc.operators.frames import IN_BUFFER, framed, payloads, said, wire_share
 from fluidcc.operators.ports import ALL, PortGroup, alike, read_ports, shown
 from fluidcc.operators.reach import Reach, reach
 from fluidcc.results.identity import Comparable
+from fluidcc.scenario.frames import IN_BUFFER, framed, payloads, said, wire_share
 from fluidcc.scenario.model import Scenario
 from fluidcc.scenario.parameters import resolve
 from fluidcc.schemes.dcqcn import DCQCN, PRESETS

@@ -15,8 +15,8 @@ from fluidcc.engines.run_many import run_all
 from fluidcc.operators import SwitchPort
 from fluidcc.operators.capacity import shown
 from fluidcc.operators.finding import Finding
-from fluidcc.operators.frames import framed
 from fluidcc.progress import Bar
+from fluidcc.scenario.frames import framed
 from fluidcc.scenario.model import PFC, RED, Scenario
 from fluidcc.schemes.dcqcn import DCQCN
 from fluidcc.units import SIZE, TIME, parse, show
@@ -61,13 +61,19 @@ def with_buffers(scenario: Scenario, port: SwitchPort | None) -> Scenario:
     """
     if port is None or port.buffer_size is None:
         return scenario
-    pfc = scenario.pfc
+    return dataclasses.replace(scenario, **buffers_of(port, scenario.pfc))
+
+
+def buffers_of(port: SwitchPort, pfc: PFC | None) -> dict[str, Any]:
+    """Fields of `Scenario` for the buffer of a port's switch and its flow control, ``pfc`` where the file has none."""
+    if port.buffer_size is None:
+        return {}
     if port.lossless and port.buffer_size > 0:
         if port.static_th is not None:
             pfc = PFC(xoff=port.static_th)
         elif port.beta is not None:
             pfc = PFC(alpha=min(port.beta, _MOST_ALPHA))
-    return dataclasses.replace(scenario, buffer=max(port.buffer_size, 1.0), pfc=pfc)
+    return {"buffer": max(port.buffer_size, 1.0), "pfc": pfc}
 
 
 def together(port: SwitchPort, scheme: DCQCN, flows: int, delay: float, payload: float, seed: int) -> Scenario:

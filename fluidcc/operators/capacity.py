@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fluidcc.operators.finding import Change, Finding, set_fields
-from fluidcc.operators.frames import IN_BUFFER, UNKNOWN
 from fluidcc.operators.reference_thresholds import yardsticks
 from fluidcc.operators.sonic import SwitchPort
+from fluidcc.scenario.frames import IN_BUFFER, UNKNOWN
 from fluidcc.units import SIZE, show
 
 PACKETS = tuple(payload + IN_BUFFER for payload in UNKNOWN)  # with headers, where the NIC's are not known

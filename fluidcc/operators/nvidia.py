@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from fluidcc.errors import InputError
 from fluidcc.operators.config_files import clip, label, listing, number, read_text
-from fluidcc.operators.frames import MTUS, active_mtu
 from fluidcc.operators.nvidia_settings import SETTINGS, UNUSED, canonical
 from fluidcc.operators.nvidia_text import PORT, base_name, dump_column, dump_lines, text_lines
 from fluidcc.operators.unread_nics import vendor_of
+from fluidcc.scenario.frames import MTUS, active_mtu
 from fluidcc.surface import constructor, public
 
 if TYPE_CHECKING:

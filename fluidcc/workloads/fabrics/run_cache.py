@@ -44,7 +44,8 @@ def signature(made_by: str, topology: Topology, chosen: Mapping[str, Any], setti
     """Hash all that a run depends on, so that a changed one is run again; ``made_by`` hashes sources (`code`)."""
     marking = chosen.get("marking")
     rates = sorted({float(cable.rate) for cable in topology.cables})
-    marks = [marking_of(marking, chosen["scheme"], Rate(rate)) for rate in rates]
+    rules = marking if isinstance(marking, list) else [marking]
+    marks = [marking_of(rule, chosen["scheme"], Rate(rate)) for rule in rules for rate in rates]
     rest = {name: value for name, value in chosen.items() if name != "marking"}
     text = repr((made_by, topology.hosts, topology.switches, topology.cables, rest, marks, settings))
     return hashlib.blake2b(text.encode() + sent, digest_size=6).hexdigest()

@@ -12,6 +12,7 @@ import numpy as np
 
 from fluidcc.builders.common import NETWORK, Marking, assembled, chosen, flow_row, marking_of
 from fluidcc.errors import InputError
+from fluidcc.scenario.frames import IN_BUFFER, payloads, wire_share
 from fluidcc.scenario.model import Flow, Link, Scenario
 from fluidcc.scenario.routing import ShortestPaths, ecmp
 from fluidcc.surface import constructor, public
@@ -136,7 +137,8 @@ class Topology:
         *,
         scheme: Any = None,
         preset: str | None = None,
-        marking: Marking = None,
+        marking: Marking | list[Marking] = None,
+        payload: Any = None,
         ecmp_seed: int = 0,
         connections: Sequence[Any] | None = None,
         **network: Any,
@@ -154,8 +156,12 @@ class Topology:
             columns, as `read_flows` and `poisson_flows` have them, will do. What a flow waits for is as of `Flow`.
         scheme, preset
             As in `incast`.
-        marking : RED, or callable
-            Marking of every link, or a function of a link's rate; the scheme's own default if not given.
+        marking : RED, callable, or a list of these
+            Marking of every link, or a function of a link's rate; of a list, the first for ToRs' links, the next for
+            those of the tier above, and the last for all further. The scheme's own default if not given.
+        payload : quantity
+            Of RoCEv2 packets, with their headers and the gaps between them (`fluidcc.scenario.frames`) [bytes]; by
+            default packets are as ``packet_size`` and ``header_bytes`` say, without gaps.
         ecmp_seed : int
             Selects another outcome of ECMP, which hashes seed, hosts and the flow's index. A flow that waits for one
             between the same hosts takes its path, as the next transfer of a connection does.
@@ -174,19 +180,35 @@ class Topology:
         InputError
             If a flow names no host or its own, no path leads there, or a value cannot be read.
         """
-        scheme, marking, network = chosen(scheme, preset, marking, None, network)
+        by_tier = marking if isinstance(marking, list) else []
+        for_all = None if isinstance(marking, list) else marking
+        scheme, for_all, network = chosen(scheme, preset, for_all, None, network)
+        tiers = self.tiers if len(by_tier) > 1 else {}
+        share = 1.0
+        if payload is not None:
+            payload = payloads(None, payload)[0]
+            share = wire_share(payload)
+            network = {**network, "packet_size": payload, "header_bytes": float(IN_BUFFER)}
+
+        def link(cable: Cable, a: int, b: int, name: str) -> Link:
+            rule = by_tier[min(tiers.get(a, 1), len(by_tier)) - 1] if by_tier else for_all
+            marks = marking_of(rule, scheme, cable.rate)
+            return Link(
+                cable.rate * share, cable.delay, marks, name=name, source=str(a), target=str(b), loss=cable.loss
+            )
+
         switches, hosts = set(self.switches), set(self.hosts)
         between, access, down = [], {}, {}
         for cable, names in zip(self.cables, link_names(self.cables), strict=True):
             for (a, b), name in zip((cable.ends, cable.ends[::-1]), names, strict=True):
                 if a in switches and b in switches:
-                    between.append(self._link(cable, a, b, marking, scheme, name))
+                    between.append(link(cable, a, b, name))
                 elif a in hosts:
                     access[a] = cable, b
         links = list(between)
         for host, (cable, switch) in access.items():
             down[host] = len(links)
-            links.append(self._link(cable, switch, host, marking, scheme, f"{switch}->{host}"))
+            links.append(link(cable, switch, host, f"{switch}->{host}"))
         shortest = ShortestPaths(between)
         paths: dict[tuple[int, int], list[tuple[int, ...]]] = {}
         which = f"the topology's hosts are {_listed(self.hosts)}"
@@ -210,7 +232,7 @@ class Topology:
                 Flow(
                     path=(*ecmp(paths[ends], (ecmp_seed, source, target, connection[i])), down[target]),
                     scheme=scheme,
-                    line_rate=cable.rate,
+                    line_rate=Rate(cable.rate * share),
                     access_delay=cable.delay,
                     name=f"flow {i}",
                     source=str(source),
@@ -219,11 +241,6 @@ class Topology:
                 )
             )
         return assembled(links, made, network)
-
-    @staticmethod
-    def _link(cable: Cable, a: int, b: int, marking: Marking, scheme: Any, name: str) -> Link:
-        marks = marking_of(marking, scheme, cable.rate)
-        return Link(cable.rate, cable.delay, marks, name=name, source=str(a), target=str(b), loss=cable.loss)
 
 
 def link_names(cables: Iterable[Cable]) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.operators import read_nic
-from fluidcc.operators.frames import IN_BUFFER, ON_WIRE_ALONE, active_mtu, framed, payloads, said, wire_share
+from fluidcc.scenario.frames import IN_BUFFER, ON_WIRE_ALONE, active_mtu, framed, payloads, said, wire_share
 
 
 def test_headers_are_those_of_the_standards() -> None:

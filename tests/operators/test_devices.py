@@ -1,0 +1,160 @@
+"""Switches and NICs of a fabric by their own files: tiers, rates, packets, and what is said of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fluidcc as fc
+from fluidcc.cli.contenders import contenders, read
+from fluidcc.cli.request import Request, scenario_of, with_ports
+from fluidcc.errors import InputError
+from fluidcc.operators.devices import Devices, read_devices
+from fluidcc.scenario.frames import framed
+from fluidcc.scenario.model import resolve
+from fluidcc.workloads.fabrics import named_topology
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+LEAF, FABRIC = (str(EXAMPLES / name / "config_db.json") for name in ("leaf-100g", "fabric-400g"))
+NIC = str(EXAMPLES / "leaf-100g" / "nic.txt")
+NONE = fc.RED(0, 0, 0)  # of no link here
+FLOWS = [(0, 2, 0.0, 1e5), (1, 2, 0.0, 1e5), (0, 1, 0.0, 1e5)]
+
+
+def test_tiers_have_the_thresholds_of_their_own_files() -> None:
+    """ToRs' links, up and down, those of the first file; spines' those of the second, whatever a link's rate."""
+    devices = read_devices([LEAF, FABRIC])
+    topology = named_topology("leaf-spine:2x1x2", rate=devices.rate, fabric_rate=devices.fabric_rate)
+    links = topology.scenario(FLOWS, **devices.options(scheme=fc.DCQCN())).links
+    spine = str(topology.switches[-1])
+    kmin = {link.source == spine: (link.marking or NONE).kmin for link in links}
+    assert {link.name for link in links if link.source == spine} == {f"{spine}->4", f"{spine}->5"}
+    assert kmin == {True: 400e3, False: 1_048_576.0}  # of the two files, by hand
+    assert len({(link.source == spine, (link.marking or NONE).kmin) for link in links}) == 2
+
+
+def test_one_rack_is_what_simulate_runs() -> None:
+    """The same port, NIC, packets, buffer and flow control by the two ways from the same files."""
+    request = with_ports(Request("dcqcn", flows=2, packet_size="4096", sources=[LEAF, NIC]))
+    wanted = resolve(scenario_of(request))
+    sent = contenders(["dcqcn"], "hpcc-eval", None, read([LEAF, NIC], None), "4096")
+    topology = named_topology("leaf-spine:1x1x3", **sent.rates("leaf-spine:1x1x3", {}))
+    found = topology.scenario([(0, 2), (1, 2)], **sent.options["dcqcn"])
+    port = next(link for link in found.links if link.target == "2")
+    (bottleneck,) = wanted.links
+    assert (port.rate, port.marking) == (pytest.approx(bottleneck.rate, rel=1e-15), bottleneck.marking)
+    for name in ("packet_size", "header_bytes", "buffer", "pfc"):
+        assert getattr(found, name) == getattr(wanted, name), name
+    assert found.flows[0].scheme == wanted.flows[0].scheme
+    assert found.flows[0].line_rate == pytest.approx(wanted.flows[0].line_rate, rel=1e-15)
+
+
+def test_packets_of_a_size_are_those_of_an_incast() -> None:
+    """Headers in the packet, gaps in the rates: as `framed` makes of the same fabric."""
+    topology = named_topology("leaf-spine:2x1x2")
+    found, plain = topology.scenario(FLOWS, payload="4096"), framed(topology.scenario(FLOWS), 4096.0)
+    assert (found.packet_size, found.header_bytes) == (4096.0, 62.0)
+    assert found.links[0].rate == pytest.approx(topology.scenario(FLOWS).links[0].rate * 4158 / 4178)
+    for one, other in zip((*found.links, *found.flows), (*plain.links, *plain.flows), strict=True):
+        rates = [name for name in ("rate", "line_rate") if hasattr(one, name)]
+        assert [getattr(one, name) for name in rates] == pytest.approx([getattr(other, name) for name in rates])
+        assert dataclasses.replace(one, **{name: getattr(other, name) for name in rates}) == other
+
+
+def test_the_nic_is_dcqcns_alone() -> None:
+    sent = contenders(["dcqcn", "hpcc"], "hpcc-eval", ["g=1/64"], read([NIC], None), "1024")
+    timer = sent.options["dcqcn"]["scheme"].timer
+    assert timer == 3e-4  # rpg_time_reset of the file
+    assert sent.options["dcqcn"]["scheme"].g == "1/64"  # --set goes before files
+    assert sent.options["hpcc"]["scheme"] == fc.preset("hpcc", "hpcc-eval").scheme
+    assert sent.options["hpcc"]["payload"] == 1024
+
+
+def test_an_unknown_mtu_runs_both_sizes(tmp_path: Path) -> None:
+    sent = contenders(["dcqcn"], "hpcc-eval", None, read([LEAF, NIC], None), None)
+    assert {name: each["payload"] for name, each in sent.options.items()} == {"dcqcn-4096B": 4096, "dcqcn-1024B": 1024}
+    known = tmp_path / "nic.txt"
+    known.write_text(Path(NIC).read_text() + "\nactive_mtu: 1024 (3)\n")
+    sent = contenders(["dcqcn"], "hpcc-eval", None, read([LEAF, str(known)], None), None)
+    assert {name: each["payload"] for name, each in sent.options.items()} == {"dcqcn": 1024}
+    sent = contenders(["dcqcn"], "hpcc-eval", ["packet_size=2000", "header_bytes=30"], read([LEAF], None), None)
+    assert [sent.options["dcqcn"][name] for name in ("packet_size", "header_bytes")] == ["2000", "30"]
+    assert "payload" not in sent.options["dcqcn"]
+
+
+def without_marks(tmp_path: Path) -> str:
+    document = json.loads(Path(LEAF).read_text())
+    for profile in document["WRED_PROFILE"].values():
+        profile["ecn"] = "ecn_none"
+    path = tmp_path / "no_ecn.json"
+    path.write_text(json.dumps(document))
+    return str(path)
+
+
+def test_a_port_that_does_not_mark_is_refused_unless_thresholds_are_given(tmp_path: Path) -> None:
+    devices = read([without_marks(tmp_path)], None)
+    topology = named_topology("leaf-spine:1x1x3")
+    refused = contenders(["dcqcn"], "hpcc-eval", None, devices, "1024")
+    with pytest.raises(InputError, match="does not mark"):
+        topology.scenario(FLOWS, **refused.options["dcqcn"])
+    part = contenders(["dcqcn"], "hpcc-eval", ["kmin=5KB"], devices, "1024")
+    with pytest.raises(InputError, match="does not mark"):
+        topology.scenario(FLOWS, **part.options["dcqcn"])
+    values = ["kmin=5KB", "kmax=9KB", "pmax=3%"]
+    given = contenders(["dcqcn"], "hpcc-eval", values, devices, "1024")
+    assert {(link.marking or NONE).kmax for link in topology.scenario(FLOWS, **given.options["dcqcn"]).links} == {9e3}
+    alone = contenders(["hpcc"], "hpcc-eval", None, devices, "1024")  # looks at no marks
+    assert {link.marking for link in topology.scenario(FLOWS, **alone.options["hpcc"]).links} == {None}
+
+
+def test_the_smallest_buffer_serves_all() -> None:
+    """Of 88 MB and 22 MB, with the flow control of that switch."""
+    for files in ([LEAF, FABRIC], [FABRIC, LEAF]):
+        options = read_devices(files).options(scheme=fc.DCQCN(), buffer="1GB", pfc=None)
+        assert (options["buffer"], options["pfc"].alpha) == (22_020_096.0, 1.0)
+    assert read_devices([], NIC).options(scheme=fc.DCQCN(), buffer="1GB")["buffer"] == "1GB"
+
+
+def test_words_are_of_what_runs() -> None:
+    """Whose thresholds a link has, at which other rate, what replaces them; buffers, NIC and packets."""
+    devices = read([LEAF, FABRIC, NIC], None)
+
+    def told(sets: list[str] | None = None, **given: Any) -> list[str]:
+        sent = contenders(["dcqcn"], "hpcc-eval", sets, devices, **{"packet_size": None, **given})
+        return sent.words(named_topology("leaf-spine:2x1x2", rate="100Gbps", fabric_rate="200Gbps"))
+
+    first, second, buffer, nic, packets = told()
+    assert first.startswith(f"{LEAF}, tier 1: links of 100Gbps have Kmin 1.049MB, Kmax 2.097MB, Pmax 5 % (queue 3 of")
+    assert "links of 200Gbps have Kmin 1.049MB" in first
+    assert first.endswith("Ethernet0, of 100Gbps, the nearest rate)")
+    assert second.startswith(f"{FABRIC}, tier 2 and above: links of 100Gbps have Kmin 400KB")
+    assert (buffer, nic.startswith(NIC)) == ("each switch shares 22.02MB of buffer, with PFC", True)
+    assert packets.startswith("packets of 4096 and 1024 B of payload and 62 B of headers")
+    changed = told(["kmin=7KB", "pfc=off"], packet_size="2048")
+    assert changed[0].count("Kmin 7KB, Kmax 2.097MB") == changed[0].count(", changed)") == 2
+    assert changed[2].endswith("without PFC")
+    assert changed[-1].endswith("(as given)")
+    assert Devices((), None).words([1e9], []) == []
+
+
+@pytest.mark.parametrize(
+    ("sources", "port", "words"),
+    [
+        (None, "Ethernet0", "--port: there is no switch"),
+        ([NIC], "Ethernet0", "--port: there is no switch"),
+        ([NIC, str(EXAMPLES / "fabric-400g" / "nic.txt")], None, "is one of 2 NICs"),
+        ([LEAF], "Ethernet999", "table PORT has no 'Ethernet999'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(sources: list[str] | None, port: str | None, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        read(sources, port)
+
+
+def test_a_nic_without_dcqcn_is_refused() -> None:
+    with pytest.raises(InputError, match="holds DCQCN settings; write dcqcn in place of hpcc"):
+        contenders(["hpcc"], "hpcc-eval", None, read([NIC], None), None)
