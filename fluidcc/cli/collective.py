@@ -9,7 +9,7 @@ import typer
 from fluidcc import units
 from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
-from fluidcc.cli.contenders import contenders, read, with_sets
+from fluidcc.cli.contenders import contenders, print_against, read, told_pairs, with_sets
 from fluidcc.errors import InputError
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ def command(
     port: o.Port = None,
     packet_size: o.FabricPacketSize = None,
     burst: o.Burst = None,
+    setting: o.Setting = None,
     seeds: Annotated[int, typer.Option(help="Runs of each scheme, with seeds 1, 2, ...")] = 1,
     until: Annotated[str | None, typer.Option(help="How long is waited; 20 times the time on an idle fabric.")] = None,
     threads: Annotated[int | None, typer.Option(help="Runs at once; the number of cores.")] = None,
@@ -120,7 +121,7 @@ def command(
         "server": server, "server_rate": server_rate, "hosts": hosts, "jobs": jobs, "until": until,
         "rate": rate, "fabric_rate": fabric_rate, "delay": delay, "oversubscription": oversubscription,
     }  # fmt: skip
-    sent = contenders(names, preset or PRESET, sets, read(sources, port), packet_size)
+    sent = contenders(names, preset or PRESET, sets, read(sources, port), packet_size, setting)
     options |= sent.rates(topology, options)
     found = collective(
         Path(file) if file is not None else (kinds or ""),
@@ -139,11 +140,15 @@ def command(
     devices = sent.words(found.topology)
     for line in (*devices, *found.words):
         output.tell(line)
+    against = [(*pair, found.against(*pair)) for pair in sent.pairs]
     if not json:  # before anything is written that a full disk may not take
         _print(found)
+        for one, other, ratios in against:
+            print_against(one, other, ratios, {case: f"time of {case}" for case in found.cases})
     files = [] if out is None else found.write(out)
     if json:
-        output.print_json({**found.as_dict(), "devices": devices, "files": [str(path) for path in files]})
+        more = {"against": told_pairs(against), "devices": devices, "files": [str(path) for path in files]}
+        output.print_json({**found.as_dict(), **more})
     else:
         for path in files:
             output.tell(f"wrote {path}")

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import math
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fluidcc.errors import InputError
+
+_LABEL = re.compile(r"[A-Za-z0-9_.-]{1,40}")
 
 if TYPE_CHECKING:
     from fluidcc.operators.devices import Devices
@@ -23,6 +28,7 @@ class Contenders:
     options: Mapping[str, dict[str, Any]]
     devices: Devices | None = None
     given_size: bool = False  # of packets
+    pairs: Sequence[tuple[str, str]] = ()  # each with the first of its size of packets, which it is compared with
 
     def rates(self, topology: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """Rates of a shape's links that a switch's file says and nobody else."""
@@ -68,9 +74,14 @@ def read(sources: list[str] | None, port: str | None) -> Devices | None:
 
 
 def contenders(
-    names: list[str], preset: str, sets: list[str] | None, devices: Devices | None, packet_size: str | None
+    names: list[str],
+    preset: str,
+    sets: list[str] | None,
+    devices: Devices | None,
+    packet_size: str | None,
+    settings: list[str] | None = None,
 ) -> Contenders:
-    """Options of each scheme: those of its preset, then of the devices, then of --set.
+    """Options of each scheme: those of its preset, then of the devices, then of --set; and again with each --setting.
 
     Where a NIC's MTU is not known, each scheme runs with both sizes of packets that are usual.
 
@@ -81,36 +92,58 @@ def contenders(
     """
     from fluidcc.builders.names import check_name, known_names
     from fluidcc.contract.presets import preset as preset_of
+    from fluidcc.scenario.frames import payloads
 
     found = {name: preset_of(name, preset).options() for name in names}
-    for text in sets or []:
+    apart = [("", list(sets or [])), *(_setting(text, list(sets or [])) for text in settings or [])]
+    for text in {text for _, values in apart for text in values}:
         name = text.partition("=")[0].strip()
         if not any(name in known_names(scheme) for scheme in names):
             check_name(names[0], name, "--set")
     marked = {name for name in names if found[name]["marking"]("100Gbps") is not None}
-
-    def of(name: str, options: dict[str, Any]) -> dict[str, Any]:
-        # Thresholds are those of the schemes that look at marks; of one that does not, if there is no other.
-        return with_values(name, options, sets, marks=not marked or name in marked)
-
-    if devices is None:
-        sets = with_sets(sets, packet_size=packet_size)
-        return Contenders({name: of(name, each) for name, each in found.items()})
-    if devices.nic is not None and "dcqcn" not in names:
+    if devices is not None and devices.nic is not None and "dcqcn" not in names:
         raise InputError(f"--from: {devices.nic.source} holds DCQCN settings; write dcqcn in place of {names[0]}")
-    from fluidcc.scenario.frames import payloads
-
     given = {text.partition("=")[0].strip(): text.partition("=")[2].strip() for text in sets or []}
     size = packet_size or given.get("packet_size")
-    sizes = sorted(payloads(devices.nic, size), reverse=True)
-    made = {}
-    for name, each in found.items():
-        for payload in sizes:
-            options = devices.options(payload=payload, **each)
-            if "header_bytes" in given:  # of packets that are not RoCE's
-                options |= {"packet_size": options.pop("payload")}
-            made[name if len(sizes) == 1 else f"{name}-{payload:g}B"] = of(name, options)
-    return Contenders(made, devices, size is not None)
+    sizes = [size] if devices is None else sorted(payloads(devices.nic, size), reverse=True)
+    made: dict[str, dict[str, Any]] = {}
+    pairs, first = [], {}
+    for payload, name in itertools.product(sizes, names):
+        options = dict(found[name])
+        if devices is not None:
+            options = devices.options(payload=payload, **options)
+        elif payload is not None:
+            options["packet_size"] = payload
+        for label, values in apart:
+            if label and not _concerns(name, values[len(sets or []) :], marks=not marked or name in marked):
+                continue
+            title = "-".join(filter(None, (name, f"{payload:g}B" if len(sizes) > 1 else "", label)))
+            if title in made:
+                raise InputError(f"--setting: {label[:40]!r} is there twice; give each a name of its own")
+            if first.setdefault(payload, title) != title:
+                pairs.append((title, first[payload]))
+            # Thresholds are those of the schemes that look at marks; of one that does not, if there is no other.
+            made[title] = with_values(name, options, values, marks=not marked or name in marked)
+    return Contenders(made, devices, size is not None, pairs)
+
+
+def _setting(text: str, sets: list[str]) -> tuple[str, list[str]]:
+    """Name and values of a ``--setting``, after those of ``--set``."""
+    name, colon, values = text.partition(":")
+    if not colon or not _LABEL.fullmatch(name.strip()) or not values.strip():
+        raise InputError(
+            f"--setting: {text[:60]!r} is no NAME:PARAMETER=VALUE,...; write new:kmin=100KB,kmax=400KB,pmax=20%"
+        )
+    return name.strip(), [*sets, *(each.strip() for each in values.split(","))]
+
+
+def _concerns(scheme: str, values: list[str], *, marks: bool) -> bool:
+    """Check whether some of a setting's values are of a scheme, thresholds only if it looks at marks."""
+    from fluidcc.builders.names import known_names, split
+
+    pairs = ((name.strip(), value) for name, _, value in (text.partition("=") for text in values))
+    mine = {name: value for name, value in pairs if name in known_names(scheme)}
+    return bool(mine) and (marks or len(split(scheme, mine)["marking"]) < len(mine))
 
 
 def with_values(
@@ -136,15 +169,18 @@ def with_values(
     change = partial(_changed, values=parts["marking"] if marks else {})
     rules = chosen["marking"]
     marking = [partial(change, rule) for rule in rules] if isinstance(rules, list) else partial(change, rules)
+    options, network = dict(chosen), parts["network"]
+    if "header_bytes" in network and "payload" in options:  # packets that are not RoCE's
+        options["packet_size"] = options.pop("payload")
+    elif "packet_size" in network and "payload" in options:
+        options["payload"] = network.pop("packet_size")
     return {
-        **chosen,
-        **parts["network"],
+        **options,
+        **network,
         **of_links,
         "pfc": changed_flow_control(chosen.get("pfc"), parts["pfc"]),
         "scheme": dataclasses.replace(chosen["scheme"], **parts["scheme"]),
-        "marking": [partial(change, rule) for rule in marking]
-        if isinstance(marking, list)
-        else partial(change, marking),
+        "marking": marking,
     }
 
 
@@ -160,3 +196,30 @@ def _changed(rule: Callable[[Any], RED | None], rate: Any, values: dict[str, Any
             raise
         found = None
     return changed_marking(found, values)
+
+
+def told_pairs(against: Iterable[tuple[str, str, dict[str, dict[str, float]]]]) -> Any:
+    """Ratios of contenders as ``--json`` prints them."""
+    from fluidcc.results.schema import plain
+
+    return plain([{"scheme": one, "against": other, "ratios": ratios} for one, other, ratios in against])
+
+
+def print_against(one: str, other: str, ratios: dict[str, dict[str, float]], measures: Mapping[str, str]) -> None:
+    """Say in what a contender is better than another, and in what worse."""
+    from rich.console import Console
+    from rich.text import Text
+
+    told: dict[str, list[str]] = {"better": [], "worse": [], "not told apart": [], "too few seeds to tell apart": []}
+    for name, text in measures.items():
+        ratio = ratios[name]
+        if not math.isfinite(ratio["mean"]):
+            continue
+        above, below = ratio["low"] > 1, ratio["high"] < 1  # neither of too few seeds
+        kind = "better" if (above if name == "goodput" else below) else "worse" if above or below else "not told apart"
+        known = math.isfinite(ratio["low"])
+        kind = kind if known else "too few seeds to tell apart"
+        ends = f" ({ratio['low']:.3g}–{ratio['high']:.3g})" if known else ""
+        told[kind].append(f"{text} x{ratio['mean']:.3g}{ends}")
+    words = "; ".join(f"{kind}: {', '.join(each)}" for kind, each in told.items() if each)
+    Console().print(Text.assemble((f"{one} against {other}", "bold"), f", seed by seed: {words}"))

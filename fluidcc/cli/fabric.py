@@ -10,7 +10,7 @@ import typer
 from fluidcc import units
 from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
-from fluidcc.cli.contenders import Contenders, contenders, read, with_sets, with_values
+from fluidcc.cli.contenders import Contenders, contenders, print_against, read, told_pairs, with_sets, with_values
 from fluidcc.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,6 +21,14 @@ EXAMPLES = (
     "fluidcc fabric hpcc --workload web-search+hadoop --until 1ms --out out",
 )
 _MOST_BINS = 100
+_MEASURES = {
+    "p50": "median slowdown",
+    "p99": "p99",
+    "p99_small": "p99 to 100KB",
+    "p99_large": "p99 beyond 1MB",
+    "goodput": "goodput",
+    "queue_p99": "queue p99",
+}
 
 
 def command(
@@ -86,6 +94,7 @@ def command(
     port: o.Port = None,
     packet_size: o.FabricPacketSize = None,
     burst: o.Burst = None,
+    setting: o.Setting = None,
     seeds: Annotated[int, typer.Option(help="Runs of each scheme, with seeds 1, 2, ...")] = 1,
     since: Annotated[str | None, typer.Option(help="Queues and goodput count from then on; 0.")] = None,
     drain: Annotated[str | None, typer.Option(help="Wait for flows after the last has started.")] = None,
@@ -115,8 +124,9 @@ def command(
     if config is not None:
         if schemes is not None:
             raise InputError(f"SCHEME: {config[:100]} names its own; leave it out, or leave out --config")
-        if sources or packet_size is not None:
-            alien = "--from" if sources else "--packet-size"
+        aliens = {"--from": sources, "--packet-size": packet_size, "--setting": setting}
+        alien = next((name for name, value in aliens.items() if value), None)
+        if alien is not None:
             raise InputError(f"{alien}: {config[:100]} says all that; leave it out, or leave out --config")
         sent = Contenders({})
         chosen, place, options, drain = _of_config(config, sets, {**options, "preset": preset}, drain, topology)
@@ -128,7 +138,7 @@ def command(
         if len(set(names)) < len(names):
             raise InputError(f"SCHEME: {schemes[:60]!r} has one twice; write each once")
         place = topology or "fat-tree:320"
-        sent = contenders(names, preset or PRESET, sets, read(sources, port), packet_size)
+        sent = contenders(names, preset or PRESET, sets, read(sources, port), packet_size, setting)
         chosen, options = sent.options, {**options, **sent.rates(place, options)}
     found = fabric(
         chosen,
@@ -145,12 +155,16 @@ def command(
     if config is None:
         for line in (*sent.words(found.topology), *found.words):
             output.tell(line)
+    against = [(*names, found.against(*names)) for names in sent.pairs]
     if not json:  # before anything is written that a full disk may not take
         _print(found, ideal or "alone")
+        for one, other, ratios in against:
+            print_against(one, other, ratios, _MEASURES)
     files = [] if out is None else found.write(out, edges)
     if json:
         devices = sent.words(found.topology)
-        output.print_json({**found.as_dict(edges), "devices": devices, "files": [str(path) for path in files]})
+        more = {"against": told_pairs(against), "devices": devices, "files": [str(path) for path in files]}
+        output.print_json({**found.as_dict(edges), **more})
     else:
         for path in files:
             output.tell(f"wrote {path}")
@@ -196,7 +210,8 @@ def _print(found: FabricStudy, ideal: str) -> None:
     several = len(found.seeds) > 1
     rows = found.as_dict()["schemes"]
     slowdowns = Table(title=f"{len(found.topology.hosts)} hosts, {found.says}", title_justify="left", box=None)
-    for column in ("slowdown", "mean", "p50", "p95", "p99", "p99.9"):
+    slowdowns.add_column("slowdown", no_wrap=True)
+    for column in ("mean", "p50", "p95", "p99", "p99.9"):
         slowdowns.add_column(column)
     rest = Table(box=None)
     counted = {"PAUSEs": "pfc_pauses", "drops": "drops"}

@@ -59,6 +59,12 @@ FabricFrom = Annotated[
 FabricPacketSize = Annotated[
     str | None, typer.Option("--packet-size", help="Payload of a packet; the NIC's with --from, 1000B without.")
 ]
+Setting = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME:K=V,...", help="Run also with these values: new:kmin=100KB,kmax=400KB,pmax=20%; repeat."
+    ),
+]
 Burst = Annotated[str | None, typer.Option(help="Packets that a NIC sends back to back, then paced; 1.")]
 Port = Annotated[str | None, typer.Option(help="Switch port whose settings are read.")]
 Save = Annotated[str | None, typer.Option("--save-scenario", metavar="FILE", help="Write the scenario as TOML.")]

@@ -131,7 +131,7 @@ class Devices:
             found.append(f"each switch shares {show(size, SIZE)} of buffer, with{'' if pfc else 'out'} PFC{assumed}")
         if self.nic is not None:
             found.append(self.nic.assumed or f"{self.nic.source}: all of DCQCN's settings")
-        sizes = sorted({one["payload"] for one in each if "payload" in one}, reverse=True)
+        sizes = sorted({payloads(None, one["payload"])[0] for one in each if "payload" in one}, reverse=True)
         return [*found, said(sizes, self.nic, given=given_size)] if sizes else found
 
 

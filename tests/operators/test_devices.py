@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import fluidcc as fc
-from fluidcc.cli.contenders import contenders, read
+from fluidcc.cli.contenders import contenders, print_against, read
 from fluidcc.cli.request import Request, scenario_of, with_ports
 from fluidcc.errors import InputError
 from fluidcc.operators.devices import Devices, read_devices
@@ -158,3 +158,51 @@ def test_what_makes_no_sense_is_refused(sources: list[str] | None, port: str | N
 def test_a_nic_without_dcqcn_is_refused() -> None:
     with pytest.raises(InputError, match="holds DCQCN settings; write dcqcn in place of hpcc"):
         contenders(["hpcc"], "hpcc-eval", None, read([NIC], None), None)
+
+
+def test_a_setting_is_one_more_contender() -> None:
+    """After --set, of the schemes that have its parameters; each is compared with the first of its packets' size."""
+    settings = ["low: kmin=2KB, kmax=54KB", "slow:g=1/64", "eager:eta=0.9", "small:packet_size=1024"]
+    sent = contenders(["dcqcn", "hpcc"], "hpcc-eval", ["kmin=9KB", "g=1/16"], read([LEAF], None), "4096", settings)
+    assert list(sent.options) == [
+        "dcqcn", "dcqcn-low", "dcqcn-slow", "dcqcn-small", "hpcc", "hpcc-eager", "hpcc-small"
+    ]  # fmt: skip
+    marks = {name: sent.options[name]["marking"][0](12.5e9) for name in ("dcqcn", "dcqcn-low", "dcqcn-slow")}
+    assert {name: (red.kmin, red.kmax) for name, red in marks.items()} == {
+        "dcqcn": ("9KB", 2_097_152.0), "dcqcn-low": ("2KB", "54KB"), "dcqcn-slow": ("9KB", 2_097_152.0),
+    }  # fmt: skip
+    assert [sent.options[name]["scheme"].g for name in ("dcqcn", "dcqcn-slow")] == ["1/16", "1/64"]
+    assert sent.options["hpcc-eager"]["scheme"].eta == "0.9"
+    assert sent.options["dcqcn-small"]["payload"] == "1024"
+    assert sent.pairs == [(name, "dcqcn") for name in list(sent.options)[1:]]
+    both = contenders(["dcqcn", "hpcc"], "hpcc-eval", None, read([LEAF], None), None)
+    assert both.pairs == [("hpcc-4096B", "dcqcn-4096B"), ("hpcc-1024B", "dcqcn-1024B")]
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (["kmin=2KB"], "is no NAME:PARAMETER=VALUE"),
+        (["a b:kmin=2KB"], "is no NAME:PARAMETER=VALUE"),
+        (["a:"], "is no NAME:PARAMETER=VALUE"),
+        (["a:gg=2"], "has no parameter 'gg'; did you mean g"),
+        (["a:kmin"], "is no NAME=VALUE"),
+        (["a:kmin=1KB", "a:kmin=2KB"], "is there twice"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings: list[str], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        contenders(["dcqcn"], "hpcc-eval", None, None, None, settings)
+
+
+def test_what_is_better_is_told_from_what_is_worse(capsys: pytest.CaptureFixture[str]) -> None:
+    """Below 1 is better, of goodput above; an interval that holds 1 tells nothing, nor does none."""
+    sure = {"mean": 0.5, "low": 0.4, "high": 0.6}
+    more, open_, none = ({"mean": 1.5, "low": low, "high": 1.7} for low in (1.4, 0.9, float("nan")))
+    ratios = {"a": sure, "b": more, "goodput": more, "c": open_, "d": none, "e": {**none, "mean": float("nan")}}
+    print_against("new", "old", ratios, {name: f"of {name}" for name in ratios})
+    told = " ".join(capsys.readouterr().out.split())
+    assert told == (
+        "new against old, seed by seed: better: of a x0.5 (0.4–0.6), of goodput x1.5 (1.4–1.7); worse: of b x1.5 "
+        "(1.4–1.7); not told apart: of c x1.5 (0.9–1.7); too few seeds to tell apart: of d x1.5"
+    )

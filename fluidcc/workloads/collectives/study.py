@@ -94,6 +94,27 @@ class CollectiveStudy(Comparable):
         return [each for each in self.runs if each.scheme == scheme and case in (None, each.case)]
 
     @public()
+    def against(self, scheme: str, other: str) -> dict[str, dict[str, float]]:
+        """Ratios of a scheme's times to another's, seed by seed, as both have the same paths.
+
+        Parameters
+        ----------
+        scheme, other : str
+            Names of two that ran.
+
+        Returns
+        -------
+        dict
+            For each kind ``mean``, ``low`` and ``high`` (95 %); NaN where a seed did not end.
+        """
+        found = {}
+        for case in self.cases:
+            pairs = zip(self.of(scheme, case), self.of(other, case), strict=True)
+            times = [(one.numbers["time_s"], two.numbers["time_s"]) for one, two in pairs]
+            found[case] = spread([] if any(None in each for each in times) else [one / two for one, two in times])
+        return found
+
+    @public()
     def summary(self) -> list[dict[str, Any]]:
         """Means over seeds with 95 % intervals, of each kind and scheme.
 

@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 from scipy import stats
 
+from fluidcc.errors import InputError
 from fluidcc.results.drawing import draw
 from fluidcc.results.identity import Comparable
 from fluidcc.results.schema import plain
@@ -23,6 +24,7 @@ from fluidcc.workloads.fabrics.topology import Topology
 if TYPE_CHECKING:
     from fluidcc.results.drawing import Picture
 
+SMALL, LARGE = 100e3, 1e6  # bytes, of flows whose percentiles are compared
 STATISTICS = ("mean", *PERCENTILES)
 
 
@@ -132,6 +134,34 @@ class FabricStudy(Comparable):
         return xr.Dataset(variables, coords={"scheme": self.schemes, "seed": self.seeds})
 
     @public()
+    def against(self, scheme: str, other: str) -> dict[str, dict[str, float]]:
+        """Ratios of a scheme's numbers to another's, seed by seed, as both have the same flows.
+
+        Parameters
+        ----------
+        scheme, other : str
+            Names of two that ran.
+
+        Returns
+        -------
+        dict
+            ``mean``, ``low`` and ``high`` (95 %, as `spread`) of each ratio: of the slowdowns' ``p50`` and ``p99``,
+            their ``p99_small`` of flows to 100 KB and ``p99_large`` beyond 1 MB, of ``goodput``, and of ``queue_p99``;
+            NaN of what a run lacks.
+
+        Raises
+        ------
+        InputError
+            If one of them did not run.
+        """
+        for name in (scheme, other):
+            if name not in self.schemes:
+                raise InputError(f"scheme: {name[:60]!r} did not run; there are {', '.join(self.schemes)}")
+        pairs = [(_measured(one), _measured(two)) for one, two in zip(self.of(scheme), self.of(other), strict=True)]
+        names = list(pairs[0][0])
+        return {name: spread([one[name] / (two[name] or np.nan) for one, two in pairs]) for name in names}
+
+    @public()
     def plot(self, bins: Any = 10) -> Picture:
         """Slowdown by flow size, with intervals over seeds.
 
@@ -234,6 +264,24 @@ class FabricStudy(Comparable):
                 if each.frames is not None
             ]
         return written
+
+
+def _measured(run: FabricRun) -> dict[str, float]:
+    """Measures of a run that are compared with another's."""
+    sizes, slowdowns = run.slowdown["size"].values, run.slowdown["slowdown"].values
+    every = np.isfinite(slowdowns)
+
+    def percentile(percent: float, which: np.ndarray) -> float:
+        return float(np.percentile(slowdowns[which], percent)) if which.any() else float("nan")
+
+    return {
+        "p50": percentile(50, every),
+        "p99": percentile(99, every),
+        "p99_small": percentile(99, every & (sizes <= SMALL)),
+        "p99_large": percentile(99, every & (sizes > LARGE)),
+        "goodput": run.numbers["goodput_bytes_per_s"],
+        "queue_p99": run.numbers["queue_bytes"]["p99"],
+    }
 
 
 LEAST_SEEDS = 3  # of an interval: of two seeds it is 12.7 standard errors each way, which says nothing

@@ -19,7 +19,7 @@ from fluidcc.workloads.fabrics.evaluate import contenders
 from fluidcc.workloads.fabrics.run import FabricRun
 from fluidcc.workloads.fabrics.run_cache import code, folder_of, signature
 from fluidcc.workloads.fabrics.slowdown import Slowdown
-from fluidcc.workloads.fabrics.study import FabricStudy
+from fluidcc.workloads.fabrics.study import FabricStudy, spread
 
 SMALL = Topology((0, 1), (2,), (Cable((0, 2), "10Gbps", "1us"), Cable((1, 2), "40Gbps", "1us")))
 CHOSEN = {"scheme": fc.DCQCN(), "marking": None, "buffer": "1MB"}
@@ -165,6 +165,27 @@ def test_a_table_has_a_row_for_each_scheme_and_a_column_for_each_seed() -> None:
     listed = FlowList(np.zeros((2, 4)), 0.0, np.zeros(2), np.zeros(2), words=("less",))
     said = dataclasses.replace(found, topology=dataclasses.replace(SMALL, words=("other",)), flows=listed)
     assert said.words == ("other", "less")
+
+
+def test_ratios_are_of_the_same_seeds() -> None:
+    """A mean of ratios, not a ratio of means; small and large flows apart; nothing of what a run lacks."""
+    pairs = [(2.0, 8.0), (3.0, 6.0), (1.0, 1.0)]
+    runs = {
+        name: tuple(
+            dataclasses.replace(
+                run(name, seed, [pair[k]]), numbers={"goodput_bytes_per_s": 1 + k, "queue_bytes": {"p99": 0.0}}
+            )
+            for seed, pair in enumerate(pairs)
+        )
+        for k, name in enumerate("ab")
+    }
+    found = FabricStudy((*runs["a"], *runs["b"]), SMALL, "so").against("a", "b")
+    wanted = spread([0.25, 0.5, 1.0])
+    assert found["p50"] == found["p99"] == found["p99_small"] == pytest.approx(wanted)
+    assert found["goodput"] == {"mean": 0.5, "low": 0.5, "high": 0.5}
+    assert all(np.isnan(list(found[name].values())).all() for name in ("p99_large", "queue_p99"))
+    with pytest.raises(InputError, match="'c' did not run; there are a, b"):
+        FabricStudy((*runs["a"], *runs["b"]), SMALL, "so").against("a", "c")
 
 
 def test_files_of_a_study(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
