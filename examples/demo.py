@@ -23,6 +23,7 @@ from rich.table import Table
 
 import fluidcc as fc
 from fluidcc.cli.audit import print_audit
+from fluidcc.cli.contenders import trial
 from fluidcc.operators.behaviour import with_buffers
 from fluidcc.operators.nvidia_settings import NEVER, canonical
 from fluidcc.operators.nvidia_text import base_name
@@ -62,7 +63,12 @@ def main() -> None:
         commands.write(out)
         write_report(out, folder.name, found, tuned, commands)
         typed = ", ".join(commands.files) or "nothing to type: no setting keeps every bound in packets"
-        console.print(f"pictures, report.html, {typed}: {out}/  ({time.perf_counter() - began:.0f} s)\n")
+        console.print(f"pictures, report.html, {typed}: {out}/  ({time.perf_counter() - began:.0f} s)")
+        if good:
+            point = {**tuned.best.point, **registers(found)}
+            command = trial("dcqcn", [folder / "config_db.json", folder / "nic.txt"], point)
+            console.print(f"on a whole fabric:\n  {command}", markup=False, soft_wrap=True)
+        console.print()
 
 
 def scenario_of(

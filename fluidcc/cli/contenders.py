@@ -7,6 +7,7 @@ import itertools
 import math
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -196,6 +197,19 @@ def _changed(rule: Callable[[Any], RED | None], rate: Any, values: dict[str, Any
             raise
         found = None
     return changed_marking(found, values)
+
+
+def trial(scheme: str, sources: Iterable[Any], point: Mapping[str, float], *options: str) -> str:
+    """Command that compares a setting with that of the files on a fabric that no search has seen."""
+    from fluidcc.builders.names import format_value
+
+    values = ",".join(f"{name}={format_value(name, value)}" for name, value in point.items())
+    files = " ".join(f"--from {shlex.quote(str(source))}" for source in sources)
+    more = "".join(f" {shlex.quote(option)}" for option in options)
+    return (
+        f"fluidcc fabric {scheme} {files}{more} --topology leaf-spine:4x4x8 --workload web-search --load 50% "
+        f"--until 4ms --seeds 3 --setting {shlex.quote(f'tuned:{values}')}"
+    )
 
 
 def told_pairs(against: Iterable[tuple[str, str, dict[str, dict[str, float]]]]) -> Any:

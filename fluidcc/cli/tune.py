@@ -12,6 +12,7 @@ import typer
 
 from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
+from fluidcc.cli.contenders import trial
 from fluidcc.cli.request import Request, is_switch, nic_of, scenario_of
 from fluidcc.cli.stability import counts_of
 from fluidcc.errors import InputError
@@ -160,6 +161,10 @@ def command(
         output.print_json(found.as_dict() | {"files": files})
     else:
         _print(request.title, found, files)
+        if request.sources and found.confirmed and found.best.kept:
+            options = [] if request.port is None else ["--port", request.port]
+            options += [word for text in request.sets or [] for word in ("--set", text)]
+            print(f"on a whole fabric:\n  {trial(request.scheme, request.sources, found.best.point, *options)}")
 
 
 def _alike(request: Request) -> list[PortGroup]:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import fluidcc as fc
-from fluidcc.cli.contenders import contenders, print_against, read
+from fluidcc.cli.contenders import contenders, print_against, read, trial
 from fluidcc.cli.request import Request, scenario_of, with_ports
 from fluidcc.errors import InputError
 from fluidcc.operators.devices import Devices, read_devices
 from fluidcc.scenario.frames import framed
 from fluidcc.scenario.model import resolve
+from fluidcc.units import RATIO, SIZE, quantity
 from fluidcc.workloads.fabrics import named_topology
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -206,3 +208,19 @@ def test_what_is_better_is_told_from_what_is_worse(capsys: pytest.CaptureFixture
         "new against old, seed by seed: better: of a x0.5 (0.4–0.6), of goodput x1.5 (1.4–1.7); worse: of b x1.5 "
         "(1.4–1.7); not told apart: of c x1.5 (0.9–1.7); too few seeds to tell apart: of d x1.5"
     )
+
+
+def test_the_command_of_a_trial_is_one() -> None:
+    """Typed as it is printed: the files, the port and all values of the point, as near as they are written."""
+    point = {"kmin": 199e3, "pmax": 0.67, "g": 0.0127, "byte_counter": 1e12}
+    words = shlex.split(trial("dcqcn", [LEAF, NIC], point, "--port", "Ethernet0"))
+    assert words[:3] == ["fluidcc", "fabric", "dcqcn"]
+    assert [words[k + 1] for k, word in enumerate(words) if word == "--from"] == [LEAF, NIC]
+    assert words[words.index("--port") + 1] == "Ethernet0"
+    setting = words[words.index("--setting") + 1]
+    sent = contenders(["dcqcn"], "hpcc-eval", None, read([LEAF, NIC], "Ethernet0"), "4096", [setting])
+    tuned = sent.options["dcqcn-tuned"]
+    found = {name: getattr(tuned["scheme"], name) for name in ("g", "byte_counter")}
+    found |= {name: getattr(tuned["marking"][0](12.5e9), name) for name in ("kmin", "pmax")}
+    dimensions = {"kmin": SIZE, "pmax": RATIO, "g": RATIO, "byte_counter": SIZE}
+    assert {name: quantity(value, dimensions[name]) for name, value in found.items()} == pytest.approx(point)
