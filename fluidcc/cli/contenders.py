@@ -219,8 +219,14 @@ def told_pairs(against: Iterable[tuple[str, str, dict[str, dict[str, float]]]]) 
     return plain([{"scheme": one, "against": other, "ratios": ratios} for one, other, ratios in against])
 
 
-def print_against(one: str, other: str, ratios: dict[str, dict[str, float]], measures: Mapping[str, str]) -> None:
-    """Say in what a contender is better than another, and in what worse."""
+def print_against(
+    one: str,
+    other: str,
+    ratios: dict[str, dict[str, float]],
+    measures: Mapping[str, str],
+    unfinished: tuple[int, int] = (0, 0),
+) -> None:
+    """Say in what a contender is better than another, and in what worse; unfinished flows are in no slowdown."""
     from rich.console import Console
     from rich.text import Text
 
@@ -235,5 +241,8 @@ def print_against(one: str, other: str, ratios: dict[str, dict[str, float]], mea
         kind = kind if known else "too few seeds to tell apart"
         ends = f" ({ratio['low']:.3g}–{ratio['high']:.3g})" if known else ""
         told[kind].append(f"{text} x{ratio['mean']:.3g}{ends}")
+    if unfinished[0] != unfinished[1]:
+        kind = "worse" if unfinished[0] > unfinished[1] else "better"
+        told[kind].insert(0, f"{unfinished[0]:,} unfinished flows, not {unfinished[1]:,}")
     words = "; ".join(f"{kind}: {', '.join(each)}" for kind, each in told.items() if each)
     Console().print(Text.assemble((f"{one} against {other}", "bold"), f", seed by seed: {words}"))

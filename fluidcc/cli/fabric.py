@@ -159,7 +159,8 @@ def command(
     if not json:  # before anything is written that a full disk may not take
         _print(found, ideal or "alone")
         for one, other, ratios in against:
-            print_against(one, other, ratios, _MEASURES)
+            lacking = [sum(run.slowdown.unfinished for run in found.of(name)) for name in (one, other)]
+            print_against(one, other, ratios, _MEASURES, (lacking[0], lacking[1]))
     files = [] if out is None else found.write(out, edges)
     if json:
         devices = sent.words(found.topology)

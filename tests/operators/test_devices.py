@@ -204,6 +204,11 @@ def test_what_is_better_is_told_from_what_is_worse(capsys: pytest.CaptureFixture
     ratios = {"a": sure, "b": more, "goodput": more, "c": open_, "d": none, "e": {**none, "mean": float("nan")}}
     print_against("new", "old", ratios, {name: f"of {name}" for name in ratios})
     told = " ".join(capsys.readouterr().out.split())
+    print_against("new", "old", {"a": sure}, {"a": "of a"}, (3, 1))
+    print_against("new", "old", {"a": sure}, {"a": "of a"}, (0, 1_000))
+    lacking = " ".join(capsys.readouterr().out.split())
+    assert "better: of a x0.5 (0.4–0.6); worse: 3 unfinished flows, not 1 new" in lacking
+    assert lacking.endswith("better: 0 unfinished flows, not 1,000, of a x0.5 (0.4–0.6)")
     assert told == (
         "new against old, seed by seed: better: of a x0.5 (0.4–0.6), of goodput x1.5 (1.4–1.7); worse: of b x1.5 "
         "(1.4–1.7); not told apart: of c x1.5 (0.9–1.7); too few seeds to tell apart: of d x1.5"
