@@ -396,7 +396,8 @@ def nic(port: SwitchPort, nic: NicSettings | None, scheme: DCQCN) -> Iterator[Fi
             f"raise rpg_byte_reset to {needed} or more"
             if needed <= _LARGEST_BYTE_RESET
             else f"set rpg_byte_reset to 0, which turns it off: {needed} would do, but mlxconfig's field ends at "
-            f"{_LARGEST_BYTE_RESET}",
+            f"{_LARGEST_BYTE_RESET}; flows then grow by the timer alone, and large ones may finish later: try it on a "
+            "fabric first, by fluidcc fabric --setting off:byte_counter=1000GB",
             set_registers(RPG_BYTE_RESET=needed if needed <= _LARGEST_BYTE_RESET else 0),
         )
 

@@ -609,7 +609,7 @@ RULES: list[tuple[str, list[Callable[..., Files]]]] = [  # each way that a sugge
     (r"raise it above (\d+)", [lambda f, time: f.settings(RPG_TIME_RESET=int(time) + 1)]),
     (r"raise rpg_byte_reset to (\d+) or more", [lambda f, size: f.settings(RPG_BYTE_RESET=int(size))]),
     (
-        r"set rpg_byte_reset to (\d+), which turns it off: \d+ would do, but mlxconfig's field ends at 32767",
+        r"set rpg_byte_reset to (\d+), which turns it off: \d+ would do, but mlxconfig's field ends at 32767; .*",
         [lambda f, size: f.settings(RPG_BYTE_RESET=int(size))],
     ),
     (r"raise the drop probability to (\d+) %", [lambda f, percent: f.profile(green_drop_probability=percent)]),
