@@ -28,7 +28,7 @@ ROOMS = {
         ("tests/dde", "tests/engines/fluid/test_adaptive.py", "tests/engines/fluid/test_plain_adaptive.py"),
         ("charts.py",),
     ),
-    "fabrics": Room(("fluidcc/workloads/fabrics",), ("tests/workloads/fabrics",)),
+    "fabrics": Room(("fluidcc/workloads/fabrics",), ("tests/workloads/fabrics", "tests/operators/test_devices.py")),
     "flow-level": Room(("fluidcc/engines/flow_level",), ("tests/engines/flow_level",), numba=True),
     "fluid": Room(("fluidcc/engines/fluid",), ("tests/engines/fluid",)),
     "hybrid": Room(
