@@ -23,7 +23,7 @@ from rich.table import Table
 
 import fluidcc as fc
 from fluidcc.cli.audit import print_audit
-from fluidcc.cli.contenders import trial
+from fluidcc.cli.trial import tried
 from fluidcc.operators.behaviour import with_buffers
 from fluidcc.operators.nvidia_settings import NEVER, canonical
 from fluidcc.operators.nvidia_text import base_name
@@ -54,9 +54,13 @@ def main() -> None:
         out = options.out / folder.name
         found = fc.audit(folder / "config_db.json", folder / "nic.txt", flows=FLOWS)
         print_audit(found)
-        tuned = tune(found, options.evaluations)
-        print_tuning(console, found, tuned)
+        tuned, command = tune(found, options.evaluations), ""
         good = tuned.confirmed and tuned.best.kept
+        if good:
+            files = [folder / "config_db.json", folder / "nic.txt"]
+            words, command = tried("dcqcn", files, {**tuned.best.point, **registers(found)})
+            tuned.notes.append(words)
+        print_tuning(console, found, tuned)
         commands = found.commands({**tuned.best.point, **registers(found)} if good else {})
         tuned.write(out)
         draw_map(found, tuned).write(out / "map.png")
@@ -65,9 +69,7 @@ def main() -> None:
         typed = ", ".join(commands.files) or "nothing to type: no setting keeps every bound in packets"
         console.print(f"pictures, report.html, {typed}: {out}/  ({time.perf_counter() - began:.0f} s)")
         if good:
-            point = {**tuned.best.point, **registers(found)}
-            command = trial("dcqcn", [folder / "config_db.json", folder / "nic.txt"], point)
-            console.print(f"on a whole fabric:\n  {command}", markup=False, soft_wrap=True)
+            console.print(f"on a fabric again:\n  {command}", markup=False, soft_wrap=True)
         console.print()
 
 

@@ -9,7 +9,7 @@ import typer
 from fluidcc import units
 from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
-from fluidcc.cli.contenders import contenders, print_against, read, told_pairs, with_sets
+from fluidcc.cli.contenders import contenders, print_against, read, told_against, told_pairs, with_sets
 from fluidcc.errors import InputError
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def command(
     if not json:  # before anything is written that a full disk may not take
         _print(found)
         for one, other, ratios in against:
-            print_against(one, other, ratios, {case: f"time of {case}" for case in found.cases})
+            print_against(one, other, told_against(ratios, {case: f"time of {case}" for case in found.cases}))
     files = [] if out is None else found.write(out)
     if json:
         more = {"against": told_pairs(against), "devices": devices, "files": [str(path) for path in files]}

@@ -7,7 +7,6 @@ import itertools
 import math
 import os
 import re
-import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -199,19 +198,6 @@ def _changed(rule: Callable[[Any], RED | None], rate: Any, values: dict[str, Any
     return changed_marking(found, values)
 
 
-def trial(scheme: str, sources: Iterable[Any], point: Mapping[str, float], *options: str) -> str:
-    """Command that compares a setting with that of the files on a fabric that no search has seen."""
-    from fluidcc.builders.names import format_value
-
-    values = ",".join(f"{name}={format_value(name, value)}" for name, value in point.items())
-    files = " ".join(f"--from {shlex.quote(str(source))}" for source in sources)
-    more = "".join(f" {shlex.quote(option)}" for option in options)
-    return (
-        f"fluidcc fabric {scheme} {files}{more} --topology leaf-spine:4x4x8 --workload web-search --load 50% "
-        f"--until 4ms --seeds 3 --setting {shlex.quote(f'tuned:{values}')}"
-    )
-
-
 def told_pairs(against: Iterable[tuple[str, str, dict[str, dict[str, float]]]]) -> Any:
     """Ratios of contenders as ``--json`` prints them."""
     from fluidcc.results.schema import plain
@@ -219,17 +205,10 @@ def told_pairs(against: Iterable[tuple[str, str, dict[str, dict[str, float]]]]) 
     return plain([{"scheme": one, "against": other, "ratios": ratios} for one, other, ratios in against])
 
 
-def print_against(
-    one: str,
-    other: str,
-    ratios: dict[str, dict[str, float]],
-    measures: Mapping[str, str],
-    unfinished: tuple[int, int] = (0, 0),
-) -> None:
-    """Say in what a contender is better than another, and in what worse; unfinished flows are in no slowdown."""
-    from rich.console import Console
-    from rich.text import Text
-
+def told_against(
+    ratios: Mapping[str, Mapping[str, float]], measures: Mapping[str, str], unfinished: tuple[int, int] = (0, 0)
+) -> str:
+    """Say in what one contender is better than another, and in what worse; unfinished flows are in no slowdown."""
     told: dict[str, list[str]] = {"better": [], "worse": [], "not told apart": [], "too few seeds to tell apart": []}
     for name, text in measures.items():
         ratio = ratios[name]
@@ -244,5 +223,12 @@ def print_against(
     if unfinished[0] != unfinished[1]:
         kind = "worse" if unfinished[0] > unfinished[1] else "better"
         told[kind].insert(0, f"{unfinished[0]:,} unfinished flows, not {unfinished[1]:,}")
-    words = "; ".join(f"{kind}: {', '.join(each)}" for kind, each in told.items() if each)
+    return "; ".join(f"{kind}: {', '.join(each)}" for kind, each in told.items() if each)
+
+
+def print_against(one: str, other: str, words: str) -> None:
+    """Print how a contender compares with another."""
+    from rich.console import Console
+    from rich.text import Text
+
     Console().print(Text.assemble((f"{one} against {other}", "bold"), f", seed by seed: {words}"))

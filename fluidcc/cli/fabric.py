@@ -10,7 +10,16 @@ import typer
 from fluidcc import units
 from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
-from fluidcc.cli.contenders import Contenders, contenders, print_against, read, told_pairs, with_sets, with_values
+from fluidcc.cli.contenders import (
+    Contenders,
+    contenders,
+    print_against,
+    read,
+    told_against,
+    told_pairs,
+    with_sets,
+    with_values,
+)
 from fluidcc.errors import InputError
 
 if TYPE_CHECKING:
@@ -159,8 +168,7 @@ def command(
     if not json:  # before anything is written that a full disk may not take
         _print(found, ideal or "alone")
         for one, other, ratios in against:
-            lacking = [sum(run.slowdown.unfinished for run in found.of(name)) for name in (one, other)]
-            print_against(one, other, ratios, _MEASURES, (lacking[0], lacking[1]))
+            print_against(one, other, words_against(found, one, other, ratios))
     files = [] if out is None else found.write(out, edges)
     if json:
         devices = sent.words(found.topology)
@@ -200,6 +208,12 @@ def _of_config(
     chosen = {found.scheme: with_values(found.scheme, found.options, sets)}
     left = max(0.0, found.until - float(found.flows.rows[:, 2].max(initial=0.0)))
     return chosen, found.topology, {"flows": found.flows}, left if drain is None else drain
+
+
+def words_against(found: FabricStudy, one: str, other: str, ratios: dict[str, dict[str, float]]) -> str:
+    """Say how a contender compares with another, of which these are the ratios."""
+    lacking = [sum(run.slowdown.unfinished for run in found.of(name)) for name in (one, other)]
+    return told_against(ratios, _MEASURES, (lacking[0], lacking[1]))
 
 
 def _print(found: FabricStudy, ideal: str) -> None:

@@ -12,9 +12,9 @@ import typer
 
 from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
-from fluidcc.cli.contenders import trial
 from fluidcc.cli.request import Request, is_switch, nic_of, scenario_of
 from fluidcc.cli.stability import counts_of
+from fluidcc.cli.trial import tried
 from fluidcc.errors import InputError
 from fluidcc.scenario.frames import payloads
 from fluidcc.units import TIME, show
@@ -149,6 +149,12 @@ def command(
         defaults=not no_defaults,
         dask=scheduler,
     )
+    command = None
+    if request.sources and found.confirmed and found.best.kept:
+        words, command = tried(
+            request.scheme, request.sources, found.best.point, port=request.port, sets=request.sets or []
+        )
+        found.notes.append(words)
     files = []
     if write is not None:
         found.notes.extend(_nowhere(request, found))
@@ -161,10 +167,8 @@ def command(
         output.print_json(found.as_dict() | {"files": files})
     else:
         _print(request.title, found, files)
-        if request.sources and found.confirmed and found.best.kept:
-            options = [] if request.port is None else ["--port", request.port]
-            options += [word for text in request.sets or [] for word in ("--set", text)]
-            print(f"on a whole fabric:\n  {trial(request.scheme, request.sources, found.best.point, *options)}")
+        if command is not None:
+            print(f"repeat it by:\n  {command}")
 
 
 def _alike(request: Request) -> list[PortGroup]:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import fluidcc as fc
-from fluidcc.cli.contenders import contenders, print_against, read, trial
+from fluidcc.cli.contenders import contenders, read, told_against
 from fluidcc.cli.request import Request, scenario_of, with_ports
 from fluidcc.errors import InputError
 from fluidcc.operators.devices import Devices, read_devices
 from fluidcc.scenario.frames import framed
 from fluidcc.scenario.model import resolve
-from fluidcc.units import RATIO, SIZE, quantity
 from fluidcc.workloads.fabrics import named_topology
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -197,35 +195,16 @@ def test_settings_that_make_no_sense_are_refused(settings: list[str], words: str
         contenders(["dcqcn"], "hpcc-eval", None, None, None, settings)
 
 
-def test_what_is_better_is_told_from_what_is_worse(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_better_is_told_from_what_is_worse() -> None:
     """Below 1 is better, of goodput above; an interval that holds 1 tells nothing, nor does none."""
     sure = {"mean": 0.5, "low": 0.4, "high": 0.6}
     more, open_, none = ({"mean": 1.5, "low": low, "high": 1.7} for low in (1.4, 0.9, float("nan")))
     ratios = {"a": sure, "b": more, "goodput": more, "c": open_, "d": none, "e": {**none, "mean": float("nan")}}
-    print_against("new", "old", ratios, {name: f"of {name}" for name in ratios})
-    told = " ".join(capsys.readouterr().out.split())
-    print_against("new", "old", {"a": sure}, {"a": "of a"}, (3, 1))
-    print_against("new", "old", {"a": sure}, {"a": "of a"}, (0, 1_000))
-    lacking = " ".join(capsys.readouterr().out.split())
-    assert "better: of a x0.5 (0.4–0.6); worse: 3 unfinished flows, not 1 new" in lacking
-    assert lacking.endswith("better: 0 unfinished flows, not 1,000, of a x0.5 (0.4–0.6)")
-    assert told == (
-        "new against old, seed by seed: better: of a x0.5 (0.4–0.6), of goodput x1.5 (1.4–1.7); worse: of b x1.5 "
-        "(1.4–1.7); not told apart: of c x1.5 (0.9–1.7); too few seeds to tell apart: of d x1.5"
+    assert told_against(ratios, {name: f"of {name}" for name in ratios}) == (
+        "better: of a x0.5 (0.4–0.6), of goodput x1.5 (1.4–1.7); worse: of b x1.5 (1.4–1.7); "
+        "not told apart: of c x1.5 (0.9–1.7); too few seeds to tell apart: of d x1.5"
     )
-
-
-def test_the_command_of_a_trial_is_one() -> None:
-    """Typed as it is printed: the files, the port and all values of the point, as near as they are written."""
-    point = {"kmin": 199e3, "pmax": 0.67, "g": 0.0127, "byte_counter": 1e12}
-    words = shlex.split(trial("dcqcn", [LEAF, NIC], point, "--port", "Ethernet0"))
-    assert words[:3] == ["fluidcc", "fabric", "dcqcn"]
-    assert [words[k + 1] for k, word in enumerate(words) if word == "--from"] == [LEAF, NIC]
-    assert words[words.index("--port") + 1] == "Ethernet0"
-    setting = words[words.index("--setting") + 1]
-    sent = contenders(["dcqcn"], "hpcc-eval", None, read([LEAF, NIC], "Ethernet0"), "4096", [setting])
-    tuned = sent.options["dcqcn-tuned"]
-    found = {name: getattr(tuned["scheme"], name) for name in ("g", "byte_counter")}
-    found |= {name: getattr(tuned["marking"][0](12.5e9), name) for name in ("kmin", "pmax")}
-    dimensions = {"kmin": SIZE, "pmax": RATIO, "g": RATIO, "byte_counter": SIZE}
-    assert {name: quantity(value, dimensions[name]) for name, value in found.items()} == pytest.approx(point)
+    of_a = {"a": "of a"}
+    assert told_against({"a": sure}, of_a, (3, 1)).endswith("(0.4–0.6); worse: 3 unfinished flows, not 1")
+    assert told_against({"a": sure}, of_a, (0, 1_000)) == "better: 0 unfinished flows, not 1,000, of a x0.5 (0.4–0.6)"
+    assert "unfinished" not in told_against({"a": sure}, of_a, (2, 2))

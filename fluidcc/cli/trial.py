@@ -1,0 +1,71 @@
+"""A setting on a fabric that no search has seen, against the one that the files have."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fluidcc.cli.contenders import contenders, read
+from fluidcc.units import TIME, show
+
+SHAPE, WORKLOAD, SEEDS = "leaf-spine:4x4x8", "web-search", 3
+_BYTES = 1e8  # that a host could send while flows arrive: some 900 flows in all
+_RATE = 12.5e9  # bytes/s, of the shape's hosts where no switch says
+
+
+def tried(
+    scheme: str,
+    sources: Sequence[Any],
+    point: Mapping[str, float],
+    *,
+    port: str | None = None,
+    sets: Sequence[str] = (),
+) -> tuple[str, str]:
+    """Run the present setting and another with the same flows, packet by packet.
+
+    Parameters
+    ----------
+    scheme : str
+    sources : sequence of path
+        As of ``--from``.
+    point : mapping
+        Values of the other setting [SI], by name.
+    port : str, optional
+    sets : sequence of str
+        As of ``--set``; those that a fabric does not have are left out.
+
+    Returns
+    -------
+    words, command : str
+        In what the setting is better and worse, and what repeats the run.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read or understood.
+    """
+    from fluidcc.builders.names import format_value, split
+    from fluidcc.cli.fabric import words_against
+    from fluidcc.workloads.fabrics.evaluate import PRESET, fabric
+
+    names = [text.partition("=")[0].strip() for text in sets]
+    kept = [text for name, text in zip(names, sets, strict=True) if not split(scheme, {name: 0})["builder"]]
+    setting = "tuned:" + ",".join(f"{name}={format_value(name, value)}" for name, value in point.items())
+    devices = read([str(source) for source in sources], port)
+    size = f"{max(devices.payloads):g}" if devices is not None else None
+    sent = contenders([scheme], PRESET, kept, devices, size, [setting])
+    rates = sent.rates(SHAPE, {})
+    until = show(_BYTES / float(rates.get("rate") or _RATE), TIME)
+    found = fabric(sent.options, SHAPE, workload=WORKLOAD, load=0.5, until=until, seeds=SEEDS, **rates)
+    new, present = f"{scheme}-tuned", scheme
+    words = words_against(found, new, present, found.against(new, present))
+    options = [f"--from {shlex.quote(str(source))}" for source in sources]
+    options += [] if port is None else [f"--port {shlex.quote(port)}"]
+    options += [f"--set {shlex.quote(text)}" for text in kept]
+    command = (
+        f"fluidcc fabric {scheme} {' '.join(options)} --packet-size {size} --topology {SHAPE} --workload {WORKLOAD} "
+        f"--load 50% --until {until} --seeds {SEEDS} --setting {shlex.quote(setting)}"
+    )
+    where = f"{len(found.topology.hosts)} hosts of {SHAPE}, {found.says}, {size} B, {SEEDS} seeds"
+    return f"on a whole fabric ({where}), against the present setting: {words}", command

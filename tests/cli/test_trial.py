@@ -1,0 +1,52 @@
+"""A setting that was found, tried on a fabric: what is said is what the printed command finds."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from fluidcc.cli import trial
+from fluidcc.cli.app import run
+from fluidcc.cli.contenders import contenders, read
+from fluidcc.units import RATIO, SIZE, quantity
+
+LEAF = Path(__file__).parents[2] / "examples" / "leaf-100g"
+FILES = [str(LEAF / "config_db.json"), str(LEAF / "nic.txt")]
+POINT = {"kmin": 199e3, "pmax": 0.67, "g": 0.0127, "byte_counter": 1e12}
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "SHAPE", "leaf-spine:2x1x2")
+    monkeypatch.setattr(trial, "_BYTES", 2e7)
+
+
+@pytest.mark.usefixtures("small")
+def test_the_printed_command_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    """The files, the port, --set but for what a fabric has not, and the packets' size are in it."""
+    sets = ["rate_ai=10Mbps", "flows=4"]
+    words, command = trial.tried("dcqcn", FILES, POINT, port="Ethernet0", sets=sets)
+    capsys.readouterr()
+    assert words.startswith("on a whole fabric (4 hosts of leaf-spine:2x1x2, web-search at 50 % load, 4096 B, 3 seeds)")
+    typed = shlex.split(command)
+    assert typed[0] == "fluidcc"
+    assert "--set rate_ai=10Mbps" in command
+    assert "flows=" not in command
+    assert run(typed[1:]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert told.endswith(f"dcqcn-tuned against dcqcn, seed by seed: {words.partition('present setting: ')[2]}")
+
+
+@pytest.mark.usefixtures("small")
+def test_all_values_of_a_point_are_in_its_setting() -> None:
+    """As near as they are written: a value that is lost would leave the present one, unsaid."""
+    typed = shlex.split(trial.tried("dcqcn", FILES, POINT)[1])
+    setting = typed[typed.index("--setting") + 1]
+    sent = contenders(["dcqcn"], "hpcc-eval", None, read(FILES, None), "4096", [setting])
+    tuned = sent.options["dcqcn-tuned"]
+    found = {name: getattr(tuned["scheme"], name) for name in ("g", "byte_counter")}
+    found |= {name: getattr(tuned["marking"][0](12.5e9), name) for name in ("kmin", "pmax")}
+    dimensions = {"kmin": SIZE, "pmax": RATIO, "g": RATIO, "byte_counter": SIZE}
+    assert {name: quantity(value, dimensions[name]) for name, value in found.items()} == pytest.approx(POINT)
