@@ -68,7 +68,7 @@ def main() -> None:
         write_report(out, folder.name, found, tuned, commands)
         typed = ", ".join(commands.files) or "nothing to type: no setting keeps every bound in packets"
         console.print(f"pictures, report.html, {typed}: {out}/  ({time.perf_counter() - began:.0f} s)")
-        if good:
+        if command:
             console.print(f"on a fabric again:\n  {command}", markup=False, soft_wrap=True)
         console.print()
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fluidcc.cli.contenders import contenders, read
+from fluidcc.errors import InputError
 from fluidcc.units import TIME, show
 
 SHAPE, WORKLOAD, SEEDS = "leaf-spine:4x4x8", "web-search", 3
@@ -38,13 +39,17 @@ def tried(
     Returns
     -------
     words, command : str
-        In what the setting is better and worse, and what repeats the run.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read or understood.
+        In what the setting is better and worse, or why it was not tried; and what repeats the run, empty if none was.
     """
+    try:
+        return _tried(scheme, [str(source) for source in sources], point, port, sets)
+    except InputError as error:  # a search of minutes does not end for it
+        return f"not tried on a whole fabric: {error}", ""
+
+
+def _tried(
+    scheme: str, sources: list[str], point: Mapping[str, float], port: str | None, sets: Sequence[str]
+) -> tuple[str, str]:
     from fluidcc.builders.names import format_value, split
     from fluidcc.cli.fabric import words_against
     from fluidcc.workloads.fabrics.evaluate import PRESET, fabric
@@ -52,7 +57,7 @@ def tried(
     names = [text.partition("=")[0].strip() for text in sets]
     kept = [text for name, text in zip(names, sets, strict=True) if not split(scheme, {name: 0})["builder"]]
     setting = "tuned:" + ",".join(f"{name}={format_value(name, value)}" for name, value in point.items())
-    devices = read([str(source) for source in sources], port)
+    devices = read(sources, port)
     size = f"{max(devices.payloads):g}" if devices is not None else None
     sent = contenders([scheme], PRESET, kept, devices, size, [setting])
     rates = sent.rates(SHAPE, {})
@@ -60,7 +65,7 @@ def tried(
     found = fabric(sent.options, SHAPE, workload=WORKLOAD, load=0.5, until=until, seeds=SEEDS, **rates)
     new, present = f"{scheme}-tuned", scheme
     words = words_against(found, new, present, found.against(new, present))
-    options = [f"--from {shlex.quote(str(source))}" for source in sources]
+    options = [f"--from {shlex.quote(source)}" for source in sources]
     options += [] if port is None else [f"--port {shlex.quote(port)}"]
     options += [f"--set {shlex.quote(text)}" for text in kept]
     command = (

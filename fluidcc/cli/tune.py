@@ -149,7 +149,7 @@ def command(
         defaults=not no_defaults,
         dask=scheduler,
     )
-    command = None
+    command = ""
     if request.sources and found.confirmed and found.best.kept:
         words, command = tried(
             request.scheme, request.sources, found.best.point, port=request.port, sets=request.sets or []
@@ -167,7 +167,7 @@ def command(
         output.print_json(found.as_dict() | {"files": files})
     else:
         _print(request.title, found, files)
-        if command is not None:
+        if command:
             print(f"repeat it by:\n  {command}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from pathlib import Path
 
@@ -50,3 +51,15 @@ def test_all_values_of_a_point_are_in_its_setting() -> None:
     found |= {name: getattr(tuned["marking"][0](12.5e9), name) for name in ("kmin", "pmax")}
     dimensions = {"kmin": SIZE, "pmax": RATIO, "g": RATIO, "byte_counter": SIZE}
     assert {name: quantity(value, dimensions[name]) for name, value in found.items()} == pytest.approx(POINT)
+
+
+def test_what_cannot_be_tried_says_why(tmp_path: Path) -> None:
+    """A search of minutes is not lost with it."""
+    document = json.loads(Path(FILES[0]).read_text())
+    document["WRED_PROFILE"]["AZURE_LOSSLESS"]["ecn"] = "ecn_none"
+    file = tmp_path / "config_db.json"
+    file.write_text(json.dumps(document))
+    words, command = trial.tried("dcqcn", [file], {"kmin": 5e3, "kmax": 9e3, "pmax": 0.1})
+    assert words.startswith("not tried on a whole fabric: ")
+    assert "does not mark" in words
+    assert command == ""
