@@ -106,6 +106,8 @@ def command(
     if (kinds is None) == (file is None):
         raise InputError(f"KIND: give one, or --file in its place; {_EXAMPLE}")
     sets = with_sets(sets, loss_recovery=loss_recovery, burst=burst)
+    if engine == "fluid" and burst is not None:
+        raise InputError("--burst: at flow level NICs send evenly; leave it out, or leave out --engine fluid")
     if out is not None:
         output.make_folder(out, "--out")
     from pathlib import Path
@@ -144,7 +146,9 @@ def command(
     if not json:  # before anything is written that a full disk may not take
         _print(found)
         for one, other, ratios in against:
-            print_against(one, other, told_against(ratios, {case: f"time of {case}" for case in found.cases}))
+            lacking = [sum(run.numbers["unfinished"] for run in found.of(name)) for name in (one, other)]
+            measures = {case: f"time of {case}" for case in found.cases}
+            print_against(one, other, told_against(ratios, measures, (lacking[0], lacking[1]), "transfers"))
     files = [] if out is None else found.write(out)
     if json:
         more = {"against": told_pairs(against), "devices": devices, "files": [str(path) for path in files]}

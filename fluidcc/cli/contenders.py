@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -27,12 +25,14 @@ class Contenders:
 
     options: Mapping[str, dict[str, Any]]
     devices: Devices | None = None
-    given_size: bool = False  # of packets
-    pairs: Sequence[tuple[str, str]] = ()  # each with the first of its size of packets, which it is compared with
+    given: frozenset[str] = frozenset()  # names of values that are a user's
+    pairs: Sequence[tuple[str, str]] = ()  # a setting and its scheme, a scheme and the first: compared
 
     def rates(self, topology: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """Rates of a shape's links that a switch's file says and nobody else."""
-        if self.devices is None or not self.devices.switches or os.path.exists(topology):
+        from fluidcc.workloads.fabrics.shapes import is_shape
+
+        if self.devices is None or not self.devices.hosts or not is_shape(topology):
             return {}
         found: dict[str, Any] = {}
         if given.get("rate") is None:
@@ -45,8 +45,7 @@ class Contenders:
         """Say which settings of the files are used; nothing without files."""
         if self.devices is None:
             return []
-        rates = [cable.rate for cable in topology.cables]
-        return self.devices.words(rates, self.options.values(), given_size=self.given_size)
+        return self.devices.words(topology.places, self.options.values(), self.given)
 
 
 def with_sets(sets: list[str] | None, **values: str | None) -> list[str] | None:
@@ -95,77 +94,92 @@ def contenders(
     from fluidcc.scenario.frames import payloads
 
     found = {name: preset_of(name, preset).options() for name in names}
-    apart = [("", list(sets or [])), *(_setting(text, list(sets or [])) for text in settings or [])]
-    for text in {text for _, values in apart for text in values}:
-        name = text.partition("=")[0].strip()
-        if not any(name in known_names(scheme) for scheme in names):
-            check_name(names[0], name, "--set")
+    apart = [_setting(text) for text in settings or []]
+    for option, texts in (("--set", sets or []), *(("--setting", values) for _, values in apart)):
+        for text in texts:
+            name = text.partition("=")[0].strip()
+            if not any(name in known_names(scheme) for scheme in names):
+                check_name(names[0], name, option)
     marked = {name for name in names if found[name]["marking"]("100Gbps") is not None}
     if devices is not None and devices.nic is not None and "dcqcn" not in names:
         raise InputError(f"--from: {devices.nic.source} holds DCQCN settings; write dcqcn in place of {names[0]}")
-    given = {text.partition("=")[0].strip(): text.partition("=")[2].strip() for text in sets or []}
-    size = packet_size or given.get("packet_size")
+    given = dict(_pairs(sets or []))
+    if packet_size is not None and "packet_size" in given:
+        raise InputError("--packet-size: --set packet_size says it too; leave out one of the two")
+    size = given.get("packet_size") if packet_size is None else packet_size
     sizes = [size] if devices is None else sorted(payloads(devices.nic, size), reverse=True)
     made: dict[str, dict[str, Any]] = {}
-    pairs, first = [], {}
-    for payload, name in itertools.product(sizes, names):
-        options = dict(found[name])
-        if devices is not None:
-            options = devices.options(payload=payload, **options)
-        elif payload is not None:
-            options["packet_size"] = payload
-        for label, values in apart:
-            if label and not _concerns(name, values[len(sets or []) :], marks=not marked or name in marked):
-                continue
-            title = "-".join(filter(None, (name, f"{payload:g}B" if len(sizes) > 1 else "", label)))
-            if title in made:
-                raise InputError(f"--setting: {label[:40]!r} is there twice; give each a name of its own")
-            if first.setdefault(payload, title) != title:
-                pairs.append((title, first[payload]))
+    pairs: list[tuple[str, str]] = []
+    for payload in sizes:
+        first = ""
+        for name in names:
+            options = dict(found[name])
+            if devices is not None:
+                options = devices.options(payload=payload, **options)
+            elif payload is not None:
+                options["packet_size"] = payload
             # Thresholds are those of the schemes that look at marks; of one that does not, if there is no other.
-            made[title] = with_values(name, options, values, marks=not marked or name in marked)
-    return Contenders(made, devices, size is not None, pairs)
+            marks = not marked or name in marked
+            base = f"{name}-{payload:g}B" if len(sizes) > 1 else name
+            made[base] = with_values(name, options, sets, marks=marks)
+            pairs += [(base, first)] if first else []
+            first = first or base
+            for label, values in apart:
+                alone = "packet_size" in dict(_pairs(values))  # a size of its own: once
+                if not _concerns(name, values, marks=marks) or (alone and payload != sizes[0]):
+                    continue
+                title = f"{name if alone else base}-{label}"
+                if title in made:
+                    raise InputError(f"--setting: {label[:40]!r} is there twice; give each a name of its own")
+                made[title] = with_values(name, options, [*(sets or []), *values], marks=marks, option="--setting")
+                pairs.append((title, base))
+    names_given = {name for texts in (sets or [], *(values for _, values in apart)) for name, _ in _pairs(texts)}
+    return Contenders(made, devices, frozenset(names_given | ({"packet_size"} if size is not None else set())), pairs)
 
 
-def _setting(text: str, sets: list[str]) -> tuple[str, list[str]]:
-    """Name and values of a ``--setting``, after those of ``--set``."""
+def _pairs(texts: Iterable[str]) -> list[tuple[str, str]]:
+    """Names and values of ``NAME=VALUE``."""
+    return [(name.strip(), value.strip()) for name, _, value in (text.partition("=") for text in texts)]
+
+
+def _setting(text: str) -> tuple[str, list[str]]:
+    """Name and values of a ``--setting``."""
     name, colon, values = text.partition(":")
     if not colon or not _LABEL.fullmatch(name.strip()) or not values.strip():
         raise InputError(
             f"--setting: {text[:60]!r} is no NAME:PARAMETER=VALUE,...; write new:kmin=100KB,kmax=400KB,pmax=20%"
         )
-    return name.strip(), [*sets, *(each.strip() for each in values.split(","))]
+    return name.strip(), [each.strip() for each in values.split(",")]
 
 
 def _concerns(scheme: str, values: list[str], *, marks: bool) -> bool:
     """Check whether some of a setting's values are of a scheme, thresholds only if it looks at marks."""
     from fluidcc.builders.names import known_names, split
 
-    pairs = ((name.strip(), value) for name, _, value in (text.partition("=") for text in values))
-    mine = {name: value for name, value in pairs if name in known_names(scheme)}
+    mine = {name: value for name, value in _pairs(values) if name in known_names(scheme)}
     return bool(mine) and (marks or len(split(scheme, mine)["marking"]) < len(mine))
 
 
 def with_values(
-    scheme: str, chosen: Mapping[str, Any], sets: list[str] | None, *, marks: bool = True
+    scheme: str, chosen: Mapping[str, Any], sets: list[str] | None, *, marks: bool = True, option: str = "--set"
 ) -> dict[str, Any]:
     """Options of `Topology.scenario`, with the values of --set that the scheme or the network has."""
     from fluidcc.builders.names import known_names, split
     from fluidcc.builders.replaced import changed_flow_control
 
     values: dict[str, Any] = {}
-    for text in sets or []:
-        name, equals, value = text.partition("=")
-        name = name.strip()
-        if not equals or not value.strip():
-            raise InputError(f"--set: {text[:60]!r} is no NAME=VALUE; write for example --set g=1/256")
+    for text, (name, value) in zip(sets or [], _pairs(sets or []), strict=True):
+        if not value:
+            raise InputError(f"{option}: {text[:60]!r} is no NAME=VALUE; write for example g=1/256")
         if name in known_names(scheme):
-            values[name] = value.strip()
+            values[name] = value
     parts = split(scheme, values)
     of_links = {name: parts["builder"].pop(name) for name in ("loss",) if name in parts["builder"]}
     alien = next(iter(parts["builder"]), None)
     if alien is not None:
-        raise InputError(f"--set: {alien} belongs to other topologies; see fluidcc fabric --help for what a fabric has")
+        raise InputError(
+            f"{option}: {alien} belongs to other topologies; see fluidcc fabric --help for what a fabric has"
+        )
     change = partial(_changed, values=parts["marking"] if marks else {})
     rules = chosen["marking"]
     marking = [partial(change, rule) for rule in rules] if isinstance(rules, list) else partial(change, rules)
@@ -206,7 +220,10 @@ def told_pairs(against: Iterable[tuple[str, str, dict[str, dict[str, float]]]]) 
 
 
 def told_against(
-    ratios: Mapping[str, Mapping[str, float]], measures: Mapping[str, str], unfinished: tuple[int, int] = (0, 0)
+    ratios: Mapping[str, Mapping[str, float]],
+    measures: Mapping[str, str],
+    unfinished: tuple[int, int] = (0, 0),
+    what: str = "flows",
 ) -> str:
     """Say in what one contender is better than another, and in what worse; unfinished flows are in no slowdown."""
     told: dict[str, list[str]] = {"better": [], "worse": [], "not told apart": [], "too few seeds to tell apart": []}
@@ -222,8 +239,9 @@ def told_against(
         told[kind].append(f"{text} x{ratio['mean']:.3g}{ends}")
     if unfinished[0] != unfinished[1]:
         kind = "worse" if unfinished[0] > unfinished[1] else "better"
-        told[kind].insert(0, f"{unfinished[0]:,} unfinished flows, not {unfinished[1]:,}")
-    return "; ".join(f"{kind}: {', '.join(each)}" for kind, each in told.items() if each)
+        told[kind].insert(0, f"{unfinished[0]:,} unfinished {what}, not {unfinished[1]:,}")
+    words = "; ".join(f"{kind}: {', '.join(each)}" for kind, each in told.items() if each)
+    return words or "nothing to compare, as too little finished"
 
 
 def print_against(one: str, other: str, words: str) -> None:

@@ -133,7 +133,7 @@ def command(
     if config is not None:
         if schemes is not None:
             raise InputError(f"SCHEME: {config[:100]} names its own; leave it out, or leave out --config")
-        aliens = {"--from": sources, "--packet-size": packet_size, "--setting": setting}
+        aliens = {"--from": sources, "--port": port, "--packet-size": packet_size, "--setting": setting}
         alien = next((name for name, value in aliens.items() if value), None)
         if alien is not None:
             raise InputError(f"{alien}: {config[:100]} says all that; leave it out, or leave out --config")
@@ -227,7 +227,7 @@ def _print(found: FabricStudy, ideal: str) -> None:
     slowdowns = Table(title=f"{len(found.topology.hosts)} hosts, {found.says}", title_justify="left", box=None)
     slowdowns.add_column("slowdown", no_wrap=True)
     for column in ("mean", "p50", "p95", "p99", "p99.9"):
-        slowdowns.add_column(column)
+        slowdowns.add_column(column, overflow="fold")
     rest = Table(box=None)
     counted = {"PAUSEs": "pfc_pauses", "drops": "drops"}
     # What only some runs have is shown where it is there.

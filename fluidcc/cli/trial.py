@@ -22,6 +22,8 @@ def tried(
     *,
     port: str | None = None,
     sets: Sequence[str] = (),
+    preset: str | None = None,
+    packet_size: str | None = None,
 ) -> tuple[str, str]:
     """Run the present setting and another with the same flows, packet by packet.
 
@@ -35,6 +37,8 @@ def tried(
     port : str, optional
     sets : sequence of str
         As of ``--set``; those that a fabric does not have are left out.
+    preset, packet_size : str, optional
+        As of ``--preset`` and ``--packet-size``; by default a fabric's own, and the NIC's or the largest that is usual.
 
     Returns
     -------
@@ -42,24 +46,36 @@ def tried(
         In what the setting is better and worse, or why it was not tried; and what repeats the run, empty if none was.
     """
     try:
-        return _tried(scheme, [str(source) for source in sources], point, port, sets)
+        return _tried(scheme, [str(source) for source in sources], point, port, sets, preset, packet_size)
     except InputError as error:  # a search of minutes does not end for it
         return f"not tried on a whole fabric: {error}", ""
 
 
 def _tried(
-    scheme: str, sources: list[str], point: Mapping[str, float], port: str | None, sets: Sequence[str]
+    scheme: str,
+    sources: list[str],
+    point: Mapping[str, float],
+    port: str | None,
+    sets: Sequence[str],
+    preset: str | None,
+    packet_size: str | None,
 ) -> tuple[str, str]:
-    from fluidcc.builders.names import format_value, split
+    from fluidcc.builders.names import dimension_of, split
     from fluidcc.cli.fabric import words_against
     from fluidcc.workloads.fabrics.evaluate import PRESET, fabric
 
     names = [text.partition("=")[0].strip() for text in sets]
-    kept = [text for name, text in zip(names, sets, strict=True) if not split(scheme, {name: 0})["builder"]]
-    setting = "tuned:" + ",".join(f"{name}={format_value(name, value)}" for name, value in point.items())
+    kept = [
+        text
+        for name, text in zip(names, sets, strict=True)
+        if name != "packet_size" and not split(scheme, {name: 0})["builder"]
+    ]
+    values = [f"{name}={show(value, dimension_of(name), 6)}" for name, value in point.items()]
+    setting = f"tuned:{','.join(values)}"
     devices = read(sources, port)
-    size = f"{max(devices.payloads):g}" if devices is not None else None
-    sent = contenders([scheme], PRESET, kept, devices, size, [setting])
+    given = packet_size or next((text for name, text in zip(names, sets, strict=True) if name == "packet_size"), None)
+    size = given.rpartition("=")[2].strip() if given else f"{max(devices.payloads):g}" if devices else None
+    sent = contenders([scheme], preset or PRESET, kept, devices, size, [setting])
     rates = sent.rates(SHAPE, {})
     until = show(_BYTES / float(rates.get("rate") or _RATE), TIME)
     found = fabric(sent.options, SHAPE, workload=WORKLOAD, load=0.5, until=until, seeds=SEEDS, **rates)
@@ -67,10 +83,12 @@ def _tried(
     words = words_against(found, new, present, found.against(new, present))
     options = [f"--from {shlex.quote(source)}" for source in sources]
     options += [] if port is None else [f"--port {shlex.quote(port)}"]
+    options += [] if preset is None else [f"--preset {preset}"]
     options += [f"--set {shlex.quote(text)}" for text in kept]
+    options.append(f"--packet-size {shlex.quote(str(size))}")
     command = (
-        f"fluidcc fabric {scheme} {' '.join(options)} --packet-size {size} --topology {SHAPE} --workload {WORKLOAD} "
-        f"--load 50% --until {until} --seeds {SEEDS} --setting {shlex.quote(setting)}"
+        f"fluidcc fabric {scheme} {' '.join(options)} --topology {SHAPE} --workload {WORKLOAD} --load 50% "
+        f"--until {until} --seeds {SEEDS} --setting {shlex.quote(setting)}"
     )
-    where = f"{len(found.topology.hosts)} hosts of {SHAPE}, {found.says}, {size} B, {SEEDS} seeds"
+    where = f"{len(found.topology.hosts)} hosts of {SHAPE}, {found.says}, packets of {size} B, {SEEDS} seeds"
     return f"on a whole fabric ({where}), against the present setting: {words}", command

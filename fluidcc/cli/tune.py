@@ -152,7 +152,13 @@ def command(
     command = ""
     if request.sources and found.confirmed and found.best.kept:
         words, command = tried(
-            request.scheme, request.sources, found.best.point, port=request.port, sets=request.sets or []
+            request.scheme,
+            request.sources,
+            found.best.point,
+            port=request.port,
+            sets=request.sets or [],
+            preset=request.preset,
+            packet_size=request.packet_size,
         )
         found.notes.append(words)
     files = []

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,7 +16,7 @@ from fluidcc.operators.behaviour import buffers_of
 from fluidcc.operators.ports import PortGroup
 from fluidcc.scenario.frames import payloads, said
 from fluidcc.scenario.model import RED
-from fluidcc.scenario.parameters import resolve
+from fluidcc.scenario.parameters import resolve, specs
 from fluidcc.schemes.dcqcn import DCQCN
 from fluidcc.surface import constructor, public
 from fluidcc.units import RATE, SIZE, Rate, quantity, show
@@ -30,30 +29,48 @@ class Devices:
 
     Parameters
     ----------
-    switches : tuple of (tuple of PortGroup)
-        Kinds of ports of a ToR, then of a switch of the tier above, ...; the last serves all tiers above it. Of each
-        the worst first.
+    hosts, up : tuple of PortGroup
+        The kind of a ToR's ports to hosts, and the kinds of its other ports, the worst first; empty without a switch.
+    above : tuple of (tuple of PortGroup)
+        Kinds of ports of a switch of the tier above, of the one above that, ..., the worst first. The last serves all
+        further tiers, and ``up`` if there is none.
     nic : NicSettings or None
         Of all hosts.
     """
 
-    switches: tuple[tuple[PortGroup, ...], ...]
+    hosts: tuple[PortGroup, ...] = ()
+    up: tuple[PortGroup, ...] = ()
+    above: tuple[tuple[PortGroup, ...], ...] = ()
     nic: NicSettings | None = None
 
     @property
     def rate(self) -> Rate | None:
-        """Rate of the ToR's worst port, which hosts have [bytes/s]; None without a switch."""
-        return Rate(self.switches[0][0].switch.rate) if self.switches else None
+        """Rate of a ToR's ports to hosts [bytes/s]; None without a switch."""
+        return Rate(self.hosts[0].switch.rate) if self.hosts else None
 
     @property
     def fabric_rate(self) -> Rate | None:
-        """The highest rate of a port of a ToR, which links between switches have [bytes/s]; None without a switch."""
-        return Rate(max(group.switch.rate for group in self.switches[0])) if self.switches else None
+        """The highest rate of a ToR's other ports [bytes/s]; None without a switch."""
+        return Rate(max(group.switch.rate for group in self.up)) if self.up else None
 
     @property
     def payloads(self) -> tuple[float, ...]:
         """Payloads of packets [bytes]: the NIC's, or those that are usual."""
         return payloads(self.nic)
+
+    @property
+    def _places(self) -> list[tuple[str, tuple[PortGroup, ...]]]:
+        """Where links begin, as `Topology.scenario` orders markings, and the kinds of ports that they may be."""
+        if not self.hosts:
+            return []
+        tiers = [(f"links of tier {k + 2}", tier) for k, tier in enumerate(self.above)]
+        return [("links to hosts", self.hosts), ("ToRs' links up", self.up), *tiers]
+
+    @property
+    def _buffered(self) -> SwitchPort | None:
+        """The port whose switch has the smallest buffer that is known."""
+        ports = [kinds[0].switch for _, kinds in self._places if kinds[0].switch.buffer_size is not None]
+        return min(ports, key=lambda port: port.buffer_size or 0.0) if ports else None
 
     @public(passes_on=["marking", *NETWORK])
     def options(self, *, scheme: Any, payload: Any = None, **others: Any) -> dict[str, Any]:
@@ -77,7 +94,7 @@ class Devices:
         Raises
         ------
         InputError
-            If a ToR's port or a link above does not mark, and the scheme needs marks.
+            If the payload is no packet's.
 
         Examples
         --------
@@ -86,63 +103,68 @@ class Devices:
         >>> sorted(found.options(scheme=fc.DCQCN()))
         ['buffer', 'marking', 'payload', 'pfc', 'scheme']
         """
-        found: dict[str, Any] = {**others, "scheme": scheme, "payload": payload or max(self.payloads)}
+        found: dict[str, Any] = {**others, "scheme": scheme}
+        found["payload"] = max(self.payloads) if payload is None else payloads(None, payload)[0]
         if self.nic is not None and isinstance(scheme, DCQCN):
             found["scheme"] = dcqcn_of(self.nic)[0]
-        if not self.switches:
-            return found
-        if others.get("marking") is None or others["marking"]("100Gbps") is not None:
-            found["marking"] = [partial(_marking, tier) for tier in self.switches]
-        of_tiers = [buffers_of(tier[0].switch, others.get("pfc")) for tier in self.switches]
-        return found | min(of_tiers, key=lambda one: one.get("buffer", math.inf))
+        rule = others.get("marking")
+        if self.hosts and not (callable(rule) and rule(self.rate) is None):  # or the scheme looks at no marks
+            found["marking"] = [partial(_marking, kinds) for _, kinds in self._places]
+        port = self._buffered
+        return found if port is None else found | buffers_of(port, others.get("pfc") if port.lossless else None)
 
     @public()
     def words(
-        self, rates: Iterable[float], options: Iterable[Mapping[str, Any]], *, given_size: bool = False
+        self,
+        links: Iterable[tuple[int, float]],
+        options: Iterable[Mapping[str, Any]],
+        given: Collection[str] = (),
     ) -> list[str]:
         """Say which settings of the files are used.
 
         Parameters
         ----------
-        rates : iterable of float
-            Of the fabric's links [bytes/s].
+        links : iterable of (int, float)
+            Places and rates [bytes/s] of the fabric's links, as of `Topology.places`.
         options : iterable of mapping
             As of `options`, of each scheme.
-        given_size : bool
-            Whether the size of packets is a user's, not the NIC's.
+        given : collection of str
+            Names of values that are a user's.
 
         Returns
         -------
         list of str
-            A line for each file, and one for the packets.
+            A line for each kind of link, and lines for buffers, NIC and packets.
         """
-        each = list(options)
-        links = sorted({float(rate) for rate in rates})
-        rules: list[Any] = next((one["marking"] for one in each if isinstance(one["marking"], list)), [])
-        found = []
-        for k, (tier, rule) in enumerate(zip(self.switches, rules, strict=False)):
-            told = "; ".join(f"links of {show(rate, RATE)} have {_told(tier, rate, rule(rate))}" for rate in links)
-            above = " and above" if k + 1 == len(self.switches) else ""
-            found.append(f"{tier[0].switch.source}, tier {k + 1}{above}: {told}")
-        for buffer in {one.get("buffer") for one in each if self.switches} - {None}:
+        each, found = list(options), []
+        rules: list[Any] = next((one["marking"] for one in each if isinstance(one.get("marking"), list)), [])
+        places = self._places if rules else []
+        for place, rate in sorted(set(links)) if places else []:
+            at = min(place, len(places) - 1)
+            name, kinds = places[at]
+            name = f"links of tier {place}" if place > at > 0 else name
+            found.append(f"{name}, {show(rate, RATE)}: {_told(kinds, rate, rules[at](rate))}")
+        for buffer in {one.get("buffer") for one in each if self.hosts} - {None}:
             pfc = any(one.get("pfc") is not None for one in each)
-            size, known = quantity(buffer, SIZE), any(tier[0].switch.buffer_size is not None for tier in self.switches)
-            assumed = "" if known else " (assumed: no file says)"
-            found.append(f"each switch shares {show(size, SIZE)} of buffer, with{'' if pfc else 'out'} PFC{assumed}")
+            assumed = "" if self._buffered is not None or "buffer" in given else " (assumed: no file says)"
+            size = show(quantity(buffer, SIZE), SIZE)
+            found.append(f"each switch shares {size} of buffer, with{'' if pfc else 'out'} PFC{assumed}")
         if self.nic is not None:
-            found.append(self.nic.assumed or f"{self.nic.source}: all of DCQCN's settings")
+            mine = [name for name in specs(DCQCN()) if name in given]
+            but = f" but {', '.join(mine)}" if mine else ""
+            found.append(self.nic.assumed or f"{self.nic.source}: all of DCQCN's settings{but}")
         sizes = sorted({payloads(None, one["payload"])[0] for one in each if "payload" in one}, reverse=True)
-        return [*found, said(sizes, self.nic, given=given_size)] if sizes else found
+        return [*found, said(sizes, self.nic, given="packet_size" in given)] if sizes else found
 
 
-def _nearest(tier: Sequence[PortGroup], rate: float) -> SwitchPort:
-    """The worst of a switch's ports whose rate is that of a link, or the nearest."""
-    return min((group.switch for group in tier), key=lambda port: max(port.rate / rate, rate / port.rate))
+def _nearest(kinds: Sequence[PortGroup], rate: float) -> PortGroup:
+    """The worst of the kinds of ports whose rate is that of a link, or the nearest."""
+    return min(kinds, key=lambda group: max(group.switch.rate / rate, rate / group.switch.rate))
 
 
-def _marking(tier: Sequence[PortGroup], rate: Any) -> RED:
+def _marking(kinds: Sequence[PortGroup], rate: Any) -> RED:
     """Marking of a link of some rate, as the switch's ports are set."""
-    port = _nearest(tier, float(rate))
+    port = _nearest(kinds, float(rate)).switch
     if port.red is None or not port.ecn:
         raise InputError(
             f"{port.source}: queue {port.queue} of {port.name} does not mark (no WRED profile, or ECN off); "
@@ -151,10 +173,13 @@ def _marking(tier: Sequence[PortGroup], rate: Any) -> RED:
     return port.red
 
 
-def _told(tier: Sequence[PortGroup], rate: float, red: RED) -> str:
+def _told(kinds: Sequence[PortGroup], rate: float, red: RED) -> str:
     """Say whose thresholds a link has, or those that replace them."""
-    port, red = _nearest(tier, rate), resolve(red)
-    source = f"queue {port.queue} of {port.name}"
+    group, red = _nearest(kinds, rate), resolve(red)
+    port = group.switch
+    source = f"{port.source}, queue {port.queue} of {port.name}"
+    if group.names[1:]:
+        source += f" and {len(group.names) - 1} like it"
     if port.rate != rate:
         source += f", of {show(port.rate, RATE)}, the nearest rate"
     if port.red != red:
@@ -175,7 +200,8 @@ def read_devices(
     nic : path, optional
         As of `fluidcc.operators.read_nic`.
     port : str, optional
-        The ToR's port to hosts; by default the worst of all.
+        One of the ToR's ports to hosts; by default the kind with the most ports, as leaves have more of them than
+        links up.
 
     Returns
     -------
@@ -186,5 +212,16 @@ def read_devices(
     InputError
         If a file cannot be read or understood.
     """
-    tiers = [tuple(worst_first(path, nic, port if k == 0 else None)) for k, path in enumerate(switches)]
-    return Devices(tuple(tiers), None if nic is None else read_nic(nic))
+    paths = [switches] if isinstance(switches, (str, os.PathLike)) else list(switches)
+    settings = None if nic is None else read_nic(nic)
+    if not paths:
+        return Devices(nic=settings)
+    kinds = worst_first(paths[0], nic)
+    hosts = worst_first(paths[0], nic, port)[0] if port is not None else max(kinds, key=lambda one: len(one.names))
+    mine = {(hosts.switch.asic, name) for name in hosts.names}
+    if port is not None:  # and those that are set like it
+        mine |= {(one.switch.asic, name) for one in kinds for name in one.names if hosts.names[0] in one.names}
+    others = [one for one in kinds if not mine & {(one.switch.asic, name) for name in one.names}]
+    alike = [one for one in others if one.switch.queue == hosts.switch.queue] or others
+    above = tuple(tuple(worst_first(path, nic)) for path in paths[1:])
+    return Devices((hosts,), tuple(alike) or (hosts,), above, settings)

@@ -30,7 +30,8 @@ def test_the_printed_command_says_the_same(capsys: pytest.CaptureFixture[str]) -
     sets = ["rate_ai=10Mbps", "flows=4"]
     words, command = trial.tried("dcqcn", FILES, POINT, port="Ethernet0", sets=sets)
     capsys.readouterr()
-    assert words.startswith("on a whole fabric (4 hosts of leaf-spine:2x1x2, web-search at 50 % load, 4096 B, 3 seeds)")
+    where = "4 hosts of leaf-spine:2x1x2, web-search at 50 % load, packets of 4096 B, 3 seeds"
+    assert words.startswith(f"on a whole fabric ({where}), against the present setting: ")
     typed = shlex.split(command)
     assert typed[0] == "fluidcc"
     assert "--set rate_ai=10Mbps" in command

@@ -22,19 +22,56 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 LEAF, FABRIC = (str(EXAMPLES / name / "config_db.json") for name in ("leaf-100g", "fabric-400g"))
 NIC = str(EXAMPLES / "leaf-100g" / "nic.txt")
 NONE = fc.RED(0, 0, 0)  # of no link here
+ALL_OF_IT = "all of DCQCN's settings"
 FLOWS = [(0, 2, 0.0, 1e5), (1, 2, 0.0, 1e5), (0, 1, 0.0, 1e5)]
 
 
-def test_tiers_have_the_thresholds_of_their_own_files() -> None:
-    """ToRs' links, up and down, those of the first file; spines' those of the second, whatever a link's rate."""
-    devices = read_devices([LEAF, FABRIC])
-    topology = named_topology("leaf-spine:2x1x2", rate=devices.rate, fabric_rate=devices.fabric_rate)
+def marked(devices: Devices, shape: str, **rates: Any) -> dict[str, set[float]]:
+    """Kmin of links to hosts, of ToRs' links up, and of tier 2."""
+    topology = named_topology(shape, **{"rate": devices.rate, "fabric_rate": devices.fabric_rate, **rates})
     links = topology.scenario(FLOWS, **devices.options(scheme=fc.DCQCN())).links
-    spine = str(topology.switches[-1])
-    kmin = {link.source == spine: (link.marking or NONE).kmin for link in links}
-    assert {link.name for link in links if link.source == spine} == {f"{spine}->4", f"{spine}->5"}
-    assert kmin == {True: 400e3, False: 1_048_576.0}  # of the two files, by hand
-    assert len({(link.source == spine, (link.marking or NONE).kmin) for link in links}) == 2
+    spines = {str(switch) for switch, tier in topology.tiers.items() if tier == 2}
+    hosts = set(map(str, topology.hosts))
+    found: dict[str, set[float]] = {"hosts": set(), "up": set(), "above": set()}
+    for link in links:
+        place = "hosts" if link.target in hosts else "above" if link.source in spines else "up"
+        found[place].add((link.marking or NONE).kmin)
+    return found
+
+
+def test_each_link_has_the_thresholds_of_its_own_file_and_port() -> None:
+    """By hand: the leaf's file has one kind of port in two groups, the fabric's 400 KB to hosts and 1 MiB upwards."""
+    assert marked(read_devices([LEAF, FABRIC]), "leaf-spine:2x1x2") == {
+        "hosts": {1_048_576.0}, "up": {1_048_576.0}, "above": {400e3},
+    }  # fmt: skip
+    one = read_devices([FABRIC])
+    assert marked(one, "leaf-spine:2x1x2") == {"hosts": {400e3}, "up": {1_048_576.0}, "above": {1_048_576.0}}
+    assert marked(one, "leaf-spine:1x1x3") == {"hosts": {400e3}, "up": {1_048_576.0}, "above": {1_048_576.0}}
+    turned = read_devices([FABRIC], port="Ethernet96")  # its ports to hosts are the others
+    assert marked(turned, "leaf-spine:2x1x2") == {"hosts": {1_048_576.0}, "up": {400e3}, "above": {400e3}}
+
+
+def faster_up(tmp_path: Path) -> str:
+    """The leaf with links up of 400 Gb/s and their own thresholds."""
+    document = json.loads(Path(LEAF).read_text())
+    profiles = document["WRED_PROFILE"]
+    profiles["UP"] = {**profiles["AZURE_LOSSLESS"], "green_min_threshold": "300000", "green_max_threshold": "800000"}
+    for number in range(96, 128, 4):
+        document["PORT"][f"Ethernet{number}"]["speed"] = "400000"
+        for queue in (3, 4):
+            document["QUEUE"][f"Ethernet{number}|{queue}"] = {
+                **document["QUEUE"].get(f"Ethernet{number}|{queue}", {}), "wred_profile": "UP",
+            }  # fmt: skip
+    path = tmp_path / "mixed.json"
+    path.write_text(json.dumps(document))
+    return str(path)
+
+
+@pytest.mark.parametrize("port", [None, "Ethernet0", "Ethernet8"])
+def test_hosts_have_the_rate_of_their_own_ports(port: str | None, tmp_path: Path) -> None:
+    devices = read_devices([faster_up(tmp_path)], port=port)
+    assert (devices.rate, devices.fabric_rate) == (12.5e9, 50e9)
+    assert marked(devices, "leaf-spine:2x1x2") == {"hosts": {1_048_576.0}, "up": {300e3}, "above": {300e3}}
 
 
 def test_one_rack_is_what_simulate_runs() -> None:
@@ -119,26 +156,48 @@ def test_the_smallest_buffer_serves_all() -> None:
     assert read_devices([], NIC).options(scheme=fc.DCQCN(), buffer="1GB")["buffer"] == "1GB"
 
 
+def test_a_lossy_port_has_no_pause(tmp_path: Path) -> None:
+    """Its buffer is the file's, and PFC off as there; where no file says anything of buffers, all is the preset's."""
+    document = json.loads(Path(LEAF).read_text())
+    for each in document["PORT_QOS_MAP"].values():
+        each.pop("pfc_enable", None)
+        each.pop("pfcwd_sw_enable", None)
+    path = tmp_path / "lossy.json"
+    path.write_text(json.dumps(document))
+    lossy = contenders(["dcqcn"], "hpcc-eval", None, read([str(path)], None), "1024")
+    assert (lossy.options["dcqcn"]["buffer"], lossy.options["dcqcn"]["pfc"]) == (22_020_096.0, None)
+    document = {name: table for name, table in json.loads(Path(LEAF).read_text()).items() if "BUFFER" not in name}
+    path.write_text(json.dumps(document))
+    silent = contenders(["dcqcn"], "hpcc-eval", None, read([str(path)], None), "1024")
+    assert silent.options["dcqcn"]["buffer"] == fc.preset("dcqcn", "hpcc-eval").options()["buffer"]
+    topology = named_topology("leaf-spine:2x1x2")
+    assert "with PFC (assumed: no file says)" in " ".join(silent.words(topology))
+    given = contenders(["dcqcn"], "hpcc-eval", ["buffer=10MB"], read([str(path)], None), "1024")
+    assert "assumed" not in " ".join(given.words(topology))
+
+
 def test_words_are_of_what_runs() -> None:
     """Whose thresholds a link has, at which other rate, what replaces them; buffers, NIC and packets."""
     devices = read([LEAF, FABRIC, NIC], None)
 
-    def told(sets: list[str] | None = None, **given: Any) -> list[str]:
-        sent = contenders(["dcqcn"], "hpcc-eval", sets, devices, **{"packet_size": None, **given})
+    def told(sets: list[str] | None = None, packet_size: str | None = None) -> list[str]:
+        sent = contenders(["dcqcn"], "hpcc-eval", sets, devices, packet_size)
         return sent.words(named_topology("leaf-spine:2x1x2", rate="100Gbps", fabric_rate="200Gbps"))
 
-    first, second, buffer, nic, packets = told()
-    assert first.startswith(f"{LEAF}, tier 1: links of 100Gbps have Kmin 1.049MB, Kmax 2.097MB, Pmax 5 % (queue 3 of")
-    assert "links of 200Gbps have Kmin 1.049MB" in first
-    assert first.endswith("Ethernet0, of 100Gbps, the nearest rate)")
-    assert second.startswith(f"{FABRIC}, tier 2 and above: links of 100Gbps have Kmin 400KB")
-    assert (buffer, nic.startswith(NIC)) == ("each switch shares 22.02MB of buffer, with PFC", True)
+    hosts, up, above, buffer, nic, packets = told()
+    leaf = f"Kmin 1.049MB, Kmax 2.097MB, Pmax 5 % ({LEAF}, queue 3 of Ethernet"
+    assert hosts == f"links to hosts, 100Gbps: {leaf}0 and 23 like it)"
+    assert up == f"ToRs' links up, 200Gbps: {leaf}96 and 7 like it, of 100Gbps, the nearest rate)"
+    assert above.startswith(f"links of tier 2, 200Gbps: Kmin 400KB, Kmax 1.6MB, Pmax 20 % ({FABRIC}, queue 3 of")
+    assert (buffer, nic) == ("each switch shares 22.02MB of buffer, with PFC", f"{devices.nic.source}: {ALL_OF_IT}")
     assert packets.startswith("packets of 4096 and 1024 B of payload and 62 B of headers")
-    changed = told(["kmin=7KB", "pfc=off"], packet_size="2048")
-    assert changed[0].count("Kmin 7KB, Kmax 2.097MB") == changed[0].count(", changed)") == 2
-    assert changed[2].endswith("without PFC")
+    changed = told(["kmin=7KB", "pfc=off", "g=1/16"], "2048")
+    assert [line.count("Kmin 7KB, ") for line in changed] == [line.count(", changed)") for line in changed]
+    assert sum("Kmin 7KB, " in line for line in changed) == 3
+    assert changed[3].endswith("without PFC")
+    assert changed[4].endswith(f"{ALL_OF_IT} but g")
     assert changed[-1].endswith("(as given)")
-    assert Devices((), None).words([1e9], []) == []
+    assert Devices().words({(0, 1e9)}, [{"scheme": fc.DCQCN()}]) == []
 
 
 @pytest.mark.parametrize(
@@ -174,9 +233,22 @@ def test_a_setting_is_one_more_contender() -> None:
     assert [sent.options[name]["scheme"].g for name in ("dcqcn", "dcqcn-slow")] == ["1/16", "1/64"]
     assert sent.options["hpcc-eager"]["scheme"].eta == "0.9"
     assert sent.options["dcqcn-small"]["payload"] == "1024"
-    assert sent.pairs == [(name, "dcqcn") for name in list(sent.options)[1:]]
-    both = contenders(["dcqcn", "hpcc"], "hpcc-eval", None, read([LEAF], None), None)
-    assert both.pairs == [("hpcc-4096B", "dcqcn-4096B"), ("hpcc-1024B", "dcqcn-1024B")]
+    assert sent.pairs == [
+        ("dcqcn-low", "dcqcn"), ("dcqcn-slow", "dcqcn"), ("dcqcn-small", "dcqcn"),
+        ("hpcc", "dcqcn"), ("hpcc-eager", "hpcc"), ("hpcc-small", "hpcc"),
+    ]  # fmt: skip
+
+
+def test_sizes_of_packets_are_compared_with_their_own() -> None:
+    """Of two sizes each has its own first; a setting with a size of its own runs once."""
+    settings = ["small:packet_size=512", "new:kmin=9KB"]
+    both = contenders(["dcqcn", "hpcc"], "hpcc-eval", None, read([LEAF], None), None, settings)
+    assert both.pairs == [
+        ("dcqcn-small", "dcqcn-4096B"), ("dcqcn-4096B-new", "dcqcn-4096B"), ("hpcc-4096B", "dcqcn-4096B"),
+        ("hpcc-small", "hpcc-4096B"), ("dcqcn-1024B-new", "dcqcn-1024B"), ("hpcc-1024B", "dcqcn-1024B"),
+    ]  # fmt: skip
+    with pytest.raises(InputError, match="--packet-size: --set packet_size says it too"):
+        contenders(["dcqcn"], "hpcc-eval", ["packet_size=512"], None, "1024")
 
 
 @pytest.mark.parametrize(
@@ -185,8 +257,8 @@ def test_a_setting_is_one_more_contender() -> None:
         (["kmin=2KB"], "is no NAME:PARAMETER=VALUE"),
         (["a b:kmin=2KB"], "is no NAME:PARAMETER=VALUE"),
         (["a:"], "is no NAME:PARAMETER=VALUE"),
-        (["a:gg=2"], "has no parameter 'gg'; did you mean g"),
-        (["a:kmin"], "is no NAME=VALUE"),
+        (["a:gg=2"], "--setting: dcqcn has no parameter 'gg'; did you mean g"),
+        (["a:kmin"], "--setting: 'kmin' is no NAME=VALUE"),
         (["a:kmin=1KB", "a:kmin=2KB"], "is there twice"),
     ],
 )
@@ -208,3 +280,7 @@ def test_what_is_better_is_told_from_what_is_worse() -> None:
     assert told_against({"a": sure}, of_a, (3, 1)).endswith("(0.4–0.6); worse: 3 unfinished flows, not 1")
     assert told_against({"a": sure}, of_a, (0, 1_000)) == "better: 0 unfinished flows, not 1,000, of a x0.5 (0.4–0.6)"
     assert "unfinished" not in told_against({"a": sure}, of_a, (2, 2))
+    assert (
+        told_against({"a": {**none, "mean": float("nan")}}, of_a, (2, 2))
+        == "nothing to compare, as too little finished"
+    )

@@ -15,7 +15,7 @@ from fluidcc.results.schema import plain
 from fluidcc.surface import constructor, public
 from fluidcc.workloads.collectives.run import CollectiveRun
 from fluidcc.workloads.fabrics.run_cache import folder_of
-from fluidcc.workloads.fabrics.study import spread
+from fluidcc.workloads.fabrics.study import ratio, spread
 from fluidcc.workloads.fabrics.topology import Topology
 
 if TYPE_CHECKING:
@@ -105,13 +105,13 @@ class CollectiveStudy(Comparable):
         Returns
         -------
         dict
-            For each kind ``mean``, ``low`` and ``high`` (95 %); NaN where a seed did not end.
+            For each kind geometric ``mean``, ``low`` and ``high`` (95 %); NaN where a seed did not end.
         """
         found = {}
         for case in self.cases:
             pairs = zip(self.of(scheme, case), self.of(other, case), strict=True)
             times = [(one.numbers["time_s"], two.numbers["time_s"]) for one, two in pairs]
-            found[case] = spread([] if any(None in each for each in times) else [one / two for one, two in times])
+            found[case] = ratio([] if any(None in each for each in times) else times)
         return found
 
     @public()

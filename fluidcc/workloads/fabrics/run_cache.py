@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 from fluidcc.builders.common import marking_of
 from fluidcc.engines.common.jit import sources
 from fluidcc.errors import InputError
+from fluidcc.scenario import frames
 from fluidcc.units import Rate
 from fluidcc.workloads.fabrics.topology import Topology
 
@@ -35,7 +36,11 @@ def code(*folders: Path) -> str:
     """
     digest = hashlib.blake2b(digest_size=16)
     places = Path(__file__).parent, *folders
-    for path in (*sources(), *(path for folder in places for path in sorted(folder.glob("*.py")))):
+    for path in (
+        *sources(),
+        Path(frames.__file__),
+        *(path for folder in places for path in sorted(folder.glob("*.py"))),
+    ):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -43,9 +48,9 @@ def code(*folders: Path) -> str:
 def signature(made_by: str, topology: Topology, chosen: Mapping[str, Any], settings: Any, sent: bytes) -> str:
     """Hash all that a run depends on, so that a changed one is run again; ``made_by`` hashes sources (`code`)."""
     marking = chosen.get("marking")
-    rates = sorted({float(cable.rate) for cable in topology.cables})
     rules = marking if isinstance(marking, list) else [marking]
-    marks = [marking_of(rule, chosen["scheme"], Rate(rate)) for rule in rules for rate in rates]
+    links = sorted(topology.places)
+    marks = [marking_of(rules[min(place, len(rules) - 1)], chosen["scheme"], Rate(rate)) for place, rate in links]
     rest = {name: value for name, value in chosen.items() if name != "marking"}
     text = repr((made_by, topology.hosts, topology.switches, topology.cables, rest, marks, settings))
     return hashlib.blake2b(text.encode() + sent, digest_size=6).hexdigest()

@@ -77,7 +77,7 @@ def named_topology(
     given = {"rate": rate, "fabric_rate": fabric_rate, "delay": delay}
     text = os.fspath(name)
     kind, _, size = text.partition(":")
-    if kind in _SHAPES:
+    if is_shape(text):
         made = _SHAPES[kind](size, text)
     elif os.path.exists(text):
         alien = next((name for name, value in {**given, "oversubscription": oversubscription}.items() if value), None)
@@ -93,6 +93,11 @@ def named_topology(
             )
         given["fabric_rate"] = _rate_of(made, oversubscription, rate)
     return _changed(made, given)
+
+
+def is_shape(name: str) -> bool:
+    """Check whether a topology's name is that of a shape, not of a file."""
+    return name.partition(":")[0] in _SHAPES
 
 
 def _of_file(path: str) -> Topology:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from fluidcc.results.drawing import Picture
 
 SMALL, LARGE = 100e3, 1e6  # bytes, of flows whose percentiles are compared
+NO_QUEUE = 10e3  # bytes: a few packets, below which queues are equal
 STATISTICS = ("mean", *PERCENTILES)
 
 
@@ -145,9 +147,9 @@ class FabricStudy(Comparable):
         Returns
         -------
         dict
-            ``mean``, ``low`` and ``high`` (95 %, as `spread`) of each ratio: of the slowdowns' ``p50`` and ``p99``,
-            their ``p99_small`` of flows to 100 KB and ``p99_large`` beyond 1 MB, of ``goodput``, and of ``queue_p99``;
-            NaN of what a run lacks.
+            Geometric ``mean``, ``low`` and ``high`` (95 %) of each ratio, as `ratio` has them: of the slowdowns'
+            ``p50`` and ``p99``, their ``p99_small`` of flows to 100 KB and ``p99_large`` beyond 1 MB, of flows that
+            finished in both; of ``goodput``, and of ``queue_p99``, of 10 KB at least; NaN of what a run lacks.
 
         Raises
         ------
@@ -156,10 +158,9 @@ class FabricStudy(Comparable):
         """
         for name in (scheme, other):
             if name not in self.schemes:
-                raise InputError(f"scheme: {name[:60]!r} did not run; there are {', '.join(self.schemes)}")
-        pairs = [(_measured(one), _measured(two)) for one, two in zip(self.of(scheme), self.of(other), strict=True)]
-        names = list(pairs[0][0])
-        return {name: spread([one[name] / (two[name] or np.nan) for one, two in pairs]) for name in names}
+                raise InputError(f"scheme: {str(name)[:60]!r} did not run; there are {', '.join(self.schemes)}")
+        pairs = [_measured(one, two) for one, two in zip(self.of(scheme), self.of(other), strict=True)]
+        return {name: ratio([(one[name], two[name]) for one, two in pairs]) for name in pairs[0][0]}
 
     @public()
     def plot(self, bins: Any = 10) -> Picture:
@@ -266,22 +267,27 @@ class FabricStudy(Comparable):
         return written
 
 
-def _measured(run: FabricRun) -> dict[str, float]:
-    """Measures of a run that are compared with another's."""
-    sizes, slowdowns = run.slowdown["size"].values, run.slowdown["slowdown"].values
-    every = np.isfinite(slowdowns)
-
-    def percentile(percent: float, which: np.ndarray) -> float:
-        return float(np.percentile(slowdowns[which], percent)) if which.any() else float("nan")
-
-    return {
-        "p50": percentile(50, every),
-        "p99": percentile(99, every),
-        "p99_small": percentile(99, every & (sizes <= SMALL)),
-        "p99_large": percentile(99, every & (sizes > LARGE)),
-        "goodput": run.numbers["goodput_bytes_per_s"],
-        "queue_p99": run.numbers["queue_bytes"]["p99"],
-    }
+def _measured(*runs: FabricRun) -> list[dict[str, float]]:
+    """Measures of runs of the same flows, of those that finished in all of them."""
+    columns = [(run.slowdown["size"].values, run.slowdown["slowdown"].values) for run in runs]
+    same = all(np.array_equal(sizes, columns[0][0]) for sizes, _ in columns)  # else hosts send back to back
+    found = []
+    for run, (sizes, slowdowns) in zip(runs, columns, strict=True):
+        every = np.isfinite(sum(each for _, each in columns) if same else slowdowns)
+        parts = {
+            "p50": every,
+            "p99": every,
+            "p99_small": every & (sizes <= SMALL),
+            "p99_large": every & (sizes > LARGE),
+        }
+        measures = {
+            name: float(np.percentile(slowdowns[which], PERCENTILES[name[:3]])) if which.any() else float("nan")
+            for name, which in parts.items()
+        }
+        measures["goodput"] = run.numbers["goodput_bytes_per_s"]
+        measures["queue_p99"] = max(run.numbers["queue_bytes"]["p99"], NO_QUEUE)
+        found.append(measures)
+    return found
 
 
 LEAST_SEEDS = 3  # of an interval: of two seeds it is 12.7 standard errors each way, which says nothing
@@ -306,6 +312,19 @@ def spread(values: Any, most: float = np.inf) -> dict[str, float]:
         odds = mean / (1.0 - mean / most)
         step = np.exp((high - mean) * odds / mean**2)  # the scale's derivative is odds / x^2
         low, high = (float(x / (1.0 + x / most)) for x in (odds / step, odds * step))
+    return {"mean": mean, "low": low, "high": high}
+
+
+def ratio(pairs: Sequence[tuple[float, float]]) -> dict[str, float]:
+    """Geometric mean of ratios of seeds and its 95 % interval, by Student's t of their logarithms.
+
+    So those of the ratio turned round are turned round. NaN ends of too few seeds, all NaN of what is not above 0.
+    """
+    values = np.array(pairs, float).reshape(-1, 2)
+    values = values[(values > 0).all(axis=1)]
+    mean, low, high = np.exp(interval(np.log(values[:, 0] / values[:, 1]))).tolist()
+    if len(values) < LEAST_SEEDS:
+        low = high = float("nan")
     return {"mean": mean, "low": low, "high": high}
 
 

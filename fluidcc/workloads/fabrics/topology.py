@@ -130,6 +130,17 @@ class Topology:
                     reached.append(other)
         return {switch: found[switch] for switch in self.switches if switch in found}
 
+    @property
+    def places(self) -> set[tuple[int, float]]:
+        """Places and rates [bytes/s] of links: 0 to a host, else the tier of the switch where it begins."""
+        tiers, hosts = self.tiers, set(self.hosts)
+        found = set()
+        for cable in self.cables:
+            for a, b in (cable.ends, cable.ends[::-1]):
+                if a not in hosts:
+                    found.add((0 if b in hosts else tiers.get(a, 1), float(cable.rate)))
+        return found
+
     @public(passes_on=NETWORK)
     def scenario(
         self,
@@ -157,8 +168,9 @@ class Topology:
         scheme, preset
             As in `incast`.
         marking : RED, callable, or a list of these
-            Marking of every link, or a function of a link's rate; of a list, the first for ToRs' links, the next for
-            those of the tier above, and the last for all further. The scheme's own default if not given.
+            Marking of every link, or a function of a link's rate; of a list, the first for links to hosts, the next
+            for ToRs' other links, then for those of the tier above, ..., and the last for all further. The scheme's own
+            default if not given.
         payload : quantity
             Of RoCEv2 packets, with their headers and the gaps between them (`fluidcc.scenario.frames`) [bytes]; by
             default packets are as ``packet_size`` and ``header_bytes`` say, without gaps.
@@ -180,10 +192,11 @@ class Topology:
         InputError
             If a flow names no host or its own, no path leads there, or a value cannot be read.
         """
+        switches, hosts = set(self.switches), set(self.hosts)
         by_tier = marking if isinstance(marking, list) else []
         for_all = None if isinstance(marking, list) else marking
         scheme, for_all, network = chosen(scheme, preset, for_all, None, network)
-        tiers = self.tiers if len(by_tier) > 1 else {}
+        tiers = self.tiers if by_tier else {}
         share = 1.0
         if payload is not None:
             payload = payloads(None, payload)[0]
@@ -191,13 +204,13 @@ class Topology:
             network = {**network, "packet_size": payload, "header_bytes": float(IN_BUFFER)}
 
         def link(cable: Cable, a: int, b: int, name: str) -> Link:
-            rule = by_tier[min(tiers.get(a, 1), len(by_tier)) - 1] if by_tier else for_all
+            place = 0 if b in hosts else tiers.get(a, 1)
+            rule = by_tier[min(place, len(by_tier) - 1)] if by_tier else for_all
             marks = marking_of(rule, scheme, cable.rate)
             return Link(
                 cable.rate * share, cable.delay, marks, name=name, source=str(a), target=str(b), loss=cable.loss
             )
 
-        switches, hosts = set(self.switches), set(self.hosts)
         between, access, down = [], {}, {}
         for cable, names in zip(self.cables, link_names(self.cables), strict=True):
             for (a, b), name in zip((cable.ends, cable.ends[::-1]), names, strict=True):

@@ -19,7 +19,7 @@ from fluidcc.workloads.fabrics.evaluate import contenders
 from fluidcc.workloads.fabrics.run import FabricRun
 from fluidcc.workloads.fabrics.run_cache import code, folder_of, signature
 from fluidcc.workloads.fabrics.slowdown import Slowdown
-from fluidcc.workloads.fabrics.study import FabricStudy, spread
+from fluidcc.workloads.fabrics.study import FabricStudy
 
 SMALL = Topology((0, 1), (2,), (Cable((0, 2), "10Gbps", "1us"), Cable((1, 2), "40Gbps", "1us")))
 CHOSEN = {"scheme": fc.DCQCN(), "marking": None, "buffer": "1MB"}
@@ -167,25 +167,37 @@ def test_a_table_has_a_row_for_each_scheme_and_a_column_for_each_seed() -> None:
     assert said.words == ("other", "less")
 
 
+def measured(name: str, seed: int, slowdowns: list[float], queue: float = 0.0, goodput: float = 1.0) -> FabricRun:
+    numbers = {"goodput_bytes_per_s": goodput, "queue_bytes": {"p99": queue}}
+    return dataclasses.replace(run(name, seed, slowdowns), numbers=numbers)
+
+
 def test_ratios_are_of_the_same_seeds() -> None:
-    """A mean of ratios, not a ratio of means; small and large flows apart; nothing of what a run lacks."""
+    """A mean of ratios, not a ratio of means; small and large flows apart; what is turned round is turned round."""
     pairs = [(2.0, 8.0), (3.0, 6.0), (1.0, 1.0)]
-    runs = {
-        name: tuple(
-            dataclasses.replace(
-                run(name, seed, [pair[k]]), numbers={"goodput_bytes_per_s": 1 + k, "queue_bytes": {"p99": 0.0}}
-            )
-            for seed, pair in enumerate(pairs)
-        )
-        for k, name in enumerate("ab")
-    }
-    found = FabricStudy((*runs["a"], *runs["b"]), SMALL, "so").against("a", "b")
-    wanted = spread([0.25, 0.5, 1.0])
-    assert found["p50"] == found["p99"] == found["p99_small"] == pytest.approx(wanted)
-    assert found["goodput"] == {"mean": 0.5, "low": 0.5, "high": 0.5}
-    assert all(np.isnan(list(found[name].values())).all() for name in ("p99_large", "queue_p99"))
+    runs = [measured(name, k, [pair[i]], goodput=1 + i) for i, name in enumerate("ab") for k, pair in enumerate(pairs)]
+    study = FabricStudy(tuple(runs), SMALL, "so")
+    found, back = study.against("a", "b"), study.against("b", "a")
+    logs = np.log([0.25, 0.5, 1.0])
+    half = 4.302653 * logs.std(ddof=1) / np.sqrt(3)  # Student's t of two degrees of freedom
+    wanted = dict(zip(("mean", "low", "high"), np.exp(logs.mean() + half * np.array([0, -1, 1])).tolist(), strict=True))
+    for name in ("p50", "p99", "p99_small"):
+        assert found[name] == pytest.approx(wanted)
+        assert (1 / back[name]["low"], 1 / back[name]["high"]) == pytest.approx((wanted["high"], wanted["low"]))
+    assert found["goodput"] == pytest.approx({"mean": 0.5, "low": 0.5, "high": 0.5})
+    assert np.isnan(list(found["p99_large"].values())).all()
     with pytest.raises(InputError, match="'c' did not run; there are a, b"):
-        FabricStudy((*runs["a"], *runs["b"]), SMALL, "so").against("a", "c")
+        study.against("a", "c")
+
+
+def test_ratios_are_of_flows_that_finished_in_both() -> None:
+    """One that is slow in one and unfinished in the other is in neither; a queue of nothing is none of a packet."""
+    nan = float("nan")
+    runs = [measured("a", k, [2.0, nan, 4.0], queue=1e-3) for k in range(3)]
+    runs += [measured("b", k, [1.0, 9.0, nan], queue=20e3) for k in range(3)]
+    found = FabricStudy(tuple(runs), SMALL, "so").against("a", "b")
+    assert (found["p50"]["mean"], found["p99"]["mean"]) == (pytest.approx(2.0), pytest.approx(2.0))
+    assert found["queue_p99"]["mean"] == pytest.approx(0.5)
 
 
 def test_files_of_a_study(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
