@@ -60,7 +60,7 @@ class Devices:
 
     @property
     def _places(self) -> list[tuple[str, tuple[PortGroup, ...]]]:
-        """Where links begin, as `Topology.scenario` orders markings, and the kinds of ports that they may be."""
+        """Kinds of links, in the order of `Topology.scenario`, and the kinds of ports that they leave from."""
         if not self.hosts:
             return []
         tiers = [(f"links of tier {k + 2}", tier) for k, tier in enumerate(self.above)]
