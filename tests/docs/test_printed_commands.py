@@ -89,11 +89,12 @@ LESS_OF = {
     "--pairs 20": ["--until", "15ms"],
     "--over kmin=5KB:100KB:32": ["--until", "5ms"],  # 512 points
     "--until 2ms --seeds 5": ["--until", "500us"],
+    "--until 4ms": ["--until", "500us"],
 }
 # Of samples, the same calls with fewer seeds and points, over shorter times.
 LESS_OF_SAMPLES = {
     "collectives": {'16MB", seeds=5': '1MB", seeds=2', '"64MB"': '"4MB"', '"16MB", ranks=8': '"1MB", ranks=8'},
-    "fabrics": {'until="2ms", seeds=5': 'until="500us", seeds=2'},
+    "fabrics": {'until="2ms", seeds=5': 'until="500us", seeds=2', 'until="4ms", seeds=8': 'until="200us", seeds=3'},
     "findings_acc": {'until="5ms", threads=1': 'until="100us", threads=1'},
     "findings_fairness": {"range(3)": "range(1)", "range(8)": "range(1)"},
     "limit_cycles": {"range(6, 17)": "range(8, 11)", "range(2, 21)": "range(8, 11)"},
