@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 import fluidcc as fc
-from fluidcc.scenario.frames import IN_BUFFER, framed
 from fluidcc.engines.hybrid.region import MOST, meeting_share
+from fluidcc.scenario.frames import IN_BUFFER, framed
 from fluidcc.scenario.model import resolve
 from fluidcc.schemes.dcqcn import PRESETS
 
