@@ -29,11 +29,23 @@ class Contenders:
     pairs: Sequence[tuple[str, str]] = ()  # a setting and its scheme, a scheme and the first: compared
 
     def rates(self, topology: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Rates of a shape's links that a switch's file says and nobody else."""
-        from fluidcc.workloads.fabrics.shapes import is_shape
+        """Rates of a shape's links that a switch's file says and nobody else.
+
+        Raises
+        ------
+        InputError
+            If there are files for more tiers than the shape has.
+        """
+        from fluidcc.workloads.fabrics.shapes import is_shape, named_topology
 
         if self.devices is None or not self.devices.hosts or not is_shape(topology):
             return {}
+        tiers = max(named_topology(topology).tiers.values())
+        if len(self.devices.above) >= tiers:
+            raise InputError(
+                f"--from: {1 + len(self.devices.above)} switches are given, and {topology} has {tiers} tiers of them; "
+                "give one for each at most"
+            )
         found: dict[str, Any] = {}
         if given.get("rate") is None:
             found["rate"] = self.devices.rate

@@ -43,7 +43,7 @@ def test_the_printed_command_says_the_same(capsys: pytest.CaptureFixture[str]) -
 
 @pytest.mark.usefixtures("small")
 def test_all_values_of_a_point_are_in_its_setting() -> None:
-    """As near as they are written: a value that is lost would leave the present one, unsaid."""
+    """A value that is lost would leave the present one, unsaid."""
     typed = shlex.split(trial.tried("dcqcn", FILES, POINT)[1])
     setting = typed[typed.index("--setting") + 1]
     sent = contenders(["dcqcn"], "hpcc-eval", None, read(FILES, None), "4096", [setting])

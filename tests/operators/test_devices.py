@@ -149,7 +149,7 @@ def test_a_port_that_does_not_mark_is_refused_unless_thresholds_are_given(tmp_pa
 
 
 def test_the_smallest_buffer_serves_all() -> None:
-    """Of 88 MB and 22 MB, with the flow control of that switch."""
+    """The smaller of 88 MB and 22 MB, with the flow control of that switch."""
     for files in ([LEAF, FABRIC], [FABRIC, LEAF]):
         options = read_devices(files).options(scheme=fc.DCQCN(), buffer="1GB", pfc=None)
         assert (options["buffer"], options["pfc"].alpha) == (22_020_096.0, 1.0)
@@ -214,6 +214,14 @@ def test_what_makes_no_sense_is_refused(sources: list[str] | None, port: str | N
         read(sources, port)
 
 
+def test_a_file_for_a_tier_that_is_not_there_is_refused() -> None:
+    """Its buffer would count, and its thresholds nowhere."""
+    three = contenders(["dcqcn"], "hpcc-eval", None, read([LEAF, FABRIC, LEAF], None), "1024")
+    with pytest.raises(InputError, match="3 switches are given, and leaf-spine:2x1x2 has 2 tiers of them"):
+        three.rates("leaf-spine:2x1x2", {})
+    assert three.rates("fat-tree:64", {})["rate"] == 12.5e9  # of three tiers
+
+
 def test_a_nic_without_dcqcn_is_refused() -> None:
     with pytest.raises(InputError, match="holds DCQCN settings; write dcqcn in place of hpcc"):
         contenders(["hpcc"], "hpcc-eval", None, read([NIC], None), None)
@@ -240,7 +248,7 @@ def test_a_setting_is_one_more_contender() -> None:
 
 
 def test_sizes_of_packets_are_compared_with_their_own() -> None:
-    """Of two sizes each has its own first; a setting with a size of its own runs once."""
+    """Each of two sizes has its own first; a setting with a size of its own runs once."""
     settings = ["small:packet_size=512", "new:kmin=9KB"]
     both = contenders(["dcqcn", "hpcc"], "hpcc-eval", None, read([LEAF], None), None, settings)
     assert both.pairs == [
