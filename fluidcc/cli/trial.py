@@ -62,19 +62,16 @@ def _tried(
 ) -> tuple[str, str]:
     from fluidcc.builders.names import dimension_of, split
     from fluidcc.cli.fabric import words_against
+    from fluidcc.scenario.frames import payloads
     from fluidcc.workloads.fabrics.evaluate import PRESET, fabric
 
-    names = [text.partition("=")[0].strip() for text in sets]
-    kept = [
-        text
-        for name, text in zip(names, sets, strict=True)
-        if name != "packet_size" and not split(scheme, {name: 0})["builder"]
-    ]
+    pairs = [(name.strip(), value.strip(), text) for text in sets for name, _, value in [text.partition("=")]]
+    kept = [text for name, _, text in pairs if name != "packet_size" and not split(scheme, {name: 0})["builder"]]
+    given = packet_size or next((value for name, value, _ in pairs if name == "packet_size"), None)
     values = [f"{name}={show(value, dimension_of(name), 6)}" for name, value in point.items()]
     setting = f"tuned:{','.join(values)}"
     devices = read(sources, port)
-    given = packet_size or next((text for name, text in zip(names, sets, strict=True) if name == "packet_size"), None)
-    size = given.rpartition("=")[2].strip() if given else f"{max(devices.payloads):g}" if devices else None
+    size = f"{max(payloads(devices.nic if devices else None, given)):g}"
     sent = contenders([scheme], preset or PRESET, kept, devices, size, [setting])
     rates = sent.rates(SHAPE, {})
     until = show(_BYTES / float(rates.get("rate") or _RATE), TIME)
@@ -85,7 +82,7 @@ def _tried(
     options += [] if port is None else [f"--port {shlex.quote(port)}"]
     options += [] if preset is None else [f"--preset {preset}"]
     options += [f"--set {shlex.quote(text)}" for text in kept]
-    options.append(f"--packet-size {shlex.quote(str(size))}")
+    options.append(f"--packet-size {size}")
     command = (
         f"fluidcc fabric {scheme} {' '.join(options)} --topology {SHAPE} --workload {WORKLOAD} --load 50% "
         f"--until {until} --seeds {SEEDS} --setting {shlex.quote(setting)}"

@@ -44,7 +44,10 @@ def test_the_printed_command_says_the_same(capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.usefixtures("small")
 def test_all_values_of_a_point_are_in_its_setting() -> None:
     """A value that is lost would leave the present one, unsaid."""
-    typed = shlex.split(trial.tried("dcqcn", FILES, POINT)[1])
+    words, command = trial.tried("dcqcn", FILES, POINT, sets=["packet_size = 1024B"])
+    assert "packets of 1024 B, 3 seeds" in words
+    typed = shlex.split(command)
+    assert typed[typed.index("--packet-size") + 1] == "1024"
     setting = typed[typed.index("--setting") + 1]
     sent = contenders(["dcqcn"], "hpcc-eval", None, read(FILES, None), "4096", [setting])
     tuned = sent.options["dcqcn-tuned"]

@@ -15,7 +15,7 @@ from fluidcc.results.schema import plain
 from fluidcc.surface import constructor, public
 from fluidcc.workloads.collectives.run import CollectiveRun
 from fluidcc.workloads.fabrics.run_cache import folder_of
-from fluidcc.workloads.fabrics.study import ratio, spread
+from fluidcc.workloads.fabrics.study import check_ran, ratio, spread
 from fluidcc.workloads.fabrics.topology import Topology
 
 if TYPE_CHECKING:
@@ -106,7 +106,13 @@ class CollectiveStudy(Comparable):
         -------
         dict
             For each kind geometric ``mean``, ``low`` and ``high`` (95 %); NaN where a seed did not end.
+
+        Raises
+        ------
+        InputError
+            If one of them did not run.
         """
+        check_ran(self.schemes, scheme, other)
         found = {}
         for case in self.cases:
             pairs = zip(self.of(scheme, case), self.of(other, case), strict=True)

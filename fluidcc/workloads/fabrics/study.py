@@ -156,9 +156,7 @@ class FabricStudy(Comparable):
         InputError
             If one of them did not run.
         """
-        for name in (scheme, other):
-            if name not in self.schemes:
-                raise InputError(f"scheme: {str(name)[:60]!r} did not run; there are {', '.join(self.schemes)}")
+        check_ran(self.schemes, scheme, other)
         pairs = [_measured(one, two) for one, two in zip(self.of(scheme), self.of(other), strict=True)]
         return {name: ratio([(one[name], two[name]) for one, two in pairs]) for name in pairs[0][0]}
 
@@ -313,6 +311,19 @@ def spread(values: Any, most: float = np.inf) -> dict[str, float]:
         step = np.exp((high - mean) * odds / mean**2)  # the scale's derivative is odds / x^2
         low, high = (float(x / (1.0 + x / most)) for x in (odds / step, odds * step))
     return {"mean": mean, "low": low, "high": high}
+
+
+def check_ran(schemes: Sequence[str], *names: str) -> None:
+    """Refuse names of schemes that did not run.
+
+    Raises
+    ------
+    InputError
+        If one did not.
+    """
+    for name in names:
+        if name not in schemes:
+            raise InputError(f"scheme: {str(name)[:60]!r} did not run; there are {', '.join(schemes)}")
 
 
 def ratio(pairs: Sequence[tuple[float, float]]) -> dict[str, float]:

@@ -312,6 +312,11 @@ def test_runs_are_those_of_their_scheme_and_kind() -> None:
     assert second["time_s"] == {"mean": None, "low": None, "high": None}
     assert (second["complete"], second["unfinished"]) == (1, 7)
     assert rows["y", "a"]["time_s"]["mean"] == 9.0
+    both = CollectiveStudy(made[:4], TOPOLOGY, ("x",))
+    ratios = both.against("a", "b")
+    assert np.isnan(list(ratios["x"].values())).all()  # one seed of b did not end
+    with pytest.raises(InputError, match="'c' did not run; there are a, b"):
+        both.against("c", "a")
 
 
 # -- what the fluid is known to be good for ----------------------------------------------------------------------------
