@@ -15,6 +15,7 @@ from fluidcc.cli import options as o
 from fluidcc.cli.request import Request, is_switch, nic_of, scenario_of
 from fluidcc.cli.stability import counts_of
 from fluidcc.cli.trial import tried
+from fluidcc.cli.tune_fabric import PICTURE, tune_on_fabric
 from fluidcc.errors import InputError
 from fluidcc.scenario.frames import payloads
 from fluidcc.units import TIME, show
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
 EXAMPLES = (
     "fluidcc tune dcqcn --flows 8 --over kmin=2KB:100KB --over pmax=1%:100%",
     "fluidcc tune dcqcn --from config_db.json --from nic.txt \\\n    --over g=1/1024:1/4 --evaluations 100 --write out",
+    "fluidcc tune dcqcn --from config_db.json --from nic.txt \\\n    --over kmin --over kmax --over pmax "
+    "--workload web-search --load 50%",
 )
-PICTURES = ("front.png", "sensitivity.png", "packets.png")
+PICTURES = ("front.png", "sensitivity.png", "packets.png", PICTURE)
 PACKET_SIZE = "packet_size"
 NOTHING = "nothing to type: no setting keeps every bound in packets"
 _SHOWN = ("queue_bytes.mean", "queue_bytes.p95", "queue_bytes.p99", "utilisation", "jain")
@@ -42,7 +45,7 @@ def command(
         list[str],
         typer.Option(
             metavar="NAME=LO:HI",
-            help="What is tuned, and its bounds; repeat.",
+            help="What is tuned, and its bounds; repeat. On a whole fabric kmin, kmax, pmax and g need none.",
             autocompletion=complete.parameters,
         ),
     ],
@@ -74,14 +77,29 @@ def command(
     engine: Annotated[
         str | None, typer.Option(help="hybrid or fluid; hybrid for dcqcn by default.", show_default=False)
     ] = None,
-    seeds: Annotated[int, typer.Option(help="Runs of each point and case (hybrid).")] = 1,
-    evaluations: Annotated[int, typer.Option(help="Points that the search may run.")] = 150,
+    seeds: Annotated[int | None, typer.Option(help="Runs of each point and case (hybrid); 1.")] = None,
+    evaluations: Annotated[
+        int | None, typer.Option(help="Points that the search may run; 150, and 40 on a whole fabric.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of the search.")] = 1,
-    sensitivity: Annotated[int, typer.Option(help="Points per index of Sobol's, a power of 2; 0: none.")] = 0,
-    packets: Annotated[int, typer.Option(help="Runs of packets that confirm each case; 0: none.")] = 2,
+    sensitivity: Annotated[
+        int | None, typer.Option(help="Points per index of Sobol's, a power of 2; none by default.")
+    ] = None,
+    packets: Annotated[int | None, typer.Option(help="Runs of packets that confirm each case; 2; 0: none.")] = None,
     no_defaults: Annotated[
         bool, typer.Option("--no-defaults", help="Without the usual bounds of a short queue, and the usual cases.")
     ] = False,
+    workload: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="On a whole fabric (--topology leaf-spine:4x4x8, fat-tree:320, ...): its flows."
+        ),
+    ] = None,
+    load: Annotated[str | None, typer.Option(help="Of a workload, over the rate of all hosts; 0.5.")] = None,
+    collective: Annotated[
+        str | None, typer.Option(metavar="KIND", help="In place of a workload: all-reduce, all-to-all, ...")
+    ] = None,
+    total: Annotated[str | None, typer.Option("--bytes", metavar="SIZE", help="Of a collective; 1MB.")] = None,
     scheduler: o.Scheduler = None,
     write: Annotated[str | None, typer.Option(metavar="DIR", help="Write pictures, numbers, what to type.")] = None,
     json: o.Json = False,
@@ -89,6 +107,21 @@ def command(
     """Find the setting that does best under constraints, and confirm it by packets."""
     if write is not None:
         output.make_folder(write, "--write")  # before a search that may take minutes
+    traffic = {"workload": workload, "load": load, "collective": collective, "bytes": total}
+    if any(traffic.values()) or is_fabric(request.topology):
+        unused = {
+            "--flows": flows, "--maximise": maximise, "--subject-to": subject_to, "--window": window,
+            "--engine": engine if engine != "packet" else None, "--seeds": seeds, "--sensitivity": sensitivity,
+            "--packets": packets, "--no-defaults": no_defaults or None,
+        }  # fmt: skip
+        alien = next((name for name, value in unused.items() if value is not None), None)
+        if alien is not None:
+            raise InputError(f"{alien}: has no effect on a whole fabric, where packets race; leave it out")
+        tune_on_fabric(
+            request, over, {**traffic, "until": until}, across or [], objective=objective, worst=worst,
+            settings=evaluations, seed=seed, scheduler=scheduler, write=write, json=json,
+        )  # fmt: skip
+        return
     ports = _alike(request)
     bounds = _bounds(request, over)
     from fluidcc.studies.tuning.cases import FLOWS, SEARCHED, WAYS, changed, length, packet_cases, packet_guards
@@ -139,11 +172,11 @@ def command(
         until=until or length(*link, SEARCHED["begin"] if changes and "begin" not in given else "line"),
         window=window,
         engine=engine,
-        seeds=seeds,
-        evaluations=evaluations,
+        seeds=1 if seeds is None else seeds,
+        evaluations=150 if evaluations is None else evaluations,
         seed=seed,
-        sensitivity=sensitivity,
-        packet_seeds=packets,
+        sensitivity=sensitivity or 0,
+        packet_seeds=2 if packets is None else packets,
         packet_cases=packet_cases(combined, *conditions) if robust else None,
         packet_guards=packet_guards(combined, *conditions) if robust else (),
         defaults=not no_defaults,
@@ -175,6 +208,14 @@ def command(
         _print(request.title, found, files)
         if command:
             print(f"repeat it by:\n  {command}")
+
+
+def is_fabric(topology: str) -> bool:
+    """Check whether a topology is that of a whole fabric: a shape such as leaf-spine:4x4x8."""
+    from fluidcc.builders.names import TOPOLOGIES
+    from fluidcc.workloads.fabrics.shapes import is_shape
+
+    return topology not in TOPOLOGIES and is_shape(topology)
 
 
 def _alike(request: Request) -> list[PortGroup]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,10 +14,13 @@ from fluidcc.builders.names import format_value
 from fluidcc.errors import InputError
 from fluidcc.plotting.style import Picture, figure, label
 from fluidcc.studies.tuning.goal import TUNED
+from fluidcc.studies.tuning.race import MEASURES
 
 if TYPE_CHECKING:
     from fluidcc.results.trace import Trace
+    from fluidcc.studies.tuning.fabric_result import FabricTuning
     from fluidcc.studies.tuning.packet_check import Packets
+    from fluidcc.studies.tuning.race import Racer
     from fluidcc.studies.tuning.result import Candidate, Tuning
 
 # Okabe and Ito's colours, which those who confuse red and green tell apart too.
@@ -228,3 +232,68 @@ def _draw_rates(
     axis.set_ylabel(label("rate per flow", unit))
     axis.legend(fontsize="small")
     axis.grid(alpha=0.3)
+
+
+_SAID = {
+    "slowdown.small.p99": "p99 slowdown, flows to 100 KB",
+    "slowdown.large.p99": "p99 slowdown, flows beyond 1 MB",
+    "collective_time": "time of the collective",
+}
+
+
+def plot_race(found: FabricTuning) -> Picture:
+    """Settings by two objectives over the present setting's, and with 95 % intervals those that fresh seeds proved.
+
+    Of one objective alone, settings stand beside each other. Of several cases it is the worst, or their mean.
+    """
+    rule, names = found.rule, list(MEASURES)
+    costs = np.array([rule.costs(each) for each in found.racers])
+    shown = [name for name in rule.objectives if np.isfinite(costs[:, names.index(name)]).any()][:2]
+    picture, axes = figure(1, 1, size=(7.5, 5.2))
+    axis = axes[0, 0]
+
+    def place(racer: Racer) -> list[float]:
+        ratios = np.exp(rule.costs(racer))
+        return [1 / ratios[names.index(name)] if MEASURES[name] else ratios[names.index(name)] for name in shown]
+
+    ordered = sorted(found.racers, key=rule.cost)
+    at = {each.name: (place(each) if len(shown) > 1 else [ordered.index(each) + 1, *place(each)]) for each in ordered}
+    for seeds, shade in zip(sorted({each.seeds for each in found.racers}), ("0.75", "0.5", "0.2"), strict=False):
+        some = np.array([at[each.name] for each in found.racers if each.seeds == seeds])
+        axis.plot(*some.T, ".", color=shade, ms=8, label=f"{len(some)} settings, {seeds} seeds each")
+    if len(shown) > 1:
+        axis.plot(1.0, 1.0, "o", color=_PRESENT, ms=10, label="present setting")
+    for k, (name, proof) in enumerate(found.proofs.items()):
+        best = name == found.best
+        text = "recommended" if best else name if name in found.yardsticks else "better in one, worse in another"
+        centre, spans = _proved(found, proof, shown)
+        if len(shown) == 1:
+            centre, spans = [at.get(name, [len(ordered) + 1])[0], *centre], [(0.0, 0.0), *spans]
+        axis.errorbar(
+            centre[0], centre[1], xerr=np.array(spans[0])[:, None], yerr=np.array(spans[1])[:, None],
+            fmt="*" if best else "xs<>v^"[k % 6], color=_BEST if best else "black", mfc=_BEST if best else "none",
+            ms=13 if best else 8, capsize=3, lw=1.0, label=f"{text}: {proof.seeds} fresh seeds",
+        )  # fmt: skip
+    for draw, which in ((axis.axhline, "y"), (axis.axvline, "x"))[: len(shown)]:
+        draw(1.0, color=_PRESENT, ls="--", lw=0.9)
+        _logarithmic(axis, which)
+    texts = [f"{_SAID.get(name, name)}, over the present setting's [1]" for name in shown]
+    axis.set_xlabel(texts[0] if len(shown) > 1 else "settings, the best first")
+    axis.set_ylabel(texts[-1])
+    axis.grid(alpha=0.3)
+    axis.legend(fontsize="small")
+    more = f" and {len(found.says) - 1} more" * (len(found.says) > 1)
+    axis.set_title(f"{len(found.topology.hosts)} hosts, {found.says[0]}{more}", fontsize="medium")
+    return picture
+
+
+def _proved(found: FabricTuning, proof: Racer, shown: Sequence[str]) -> tuple[list[float], list[tuple[float, float]]]:
+    """Ratios of a proved setting, of the case that counts, and how far their intervals reach below and above."""
+    centre, spans = [], []
+    for name in shown:
+        rows = [proof.ratios(case)[name] for case in range(len(found.cases))]
+        rows = [row for row in rows if row["mean"] == row["mean"]]
+        worst = (min if MEASURES[name] else max)(rows, key=lambda row: row["mean"])
+        centre.append(worst["mean"])
+        spans.append((worst["mean"] - worst["low"], worst["high"] - worst["mean"]))
+    return centre, spans

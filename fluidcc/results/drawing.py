@@ -23,6 +23,7 @@ _HOMES = {
     "plot_loop": "stability",
     "plot_maps": "period_map",
     "plot_packets": "tuning",
+    "plot_race": "tuning",
     "plot_rates": "recursion",
     "plot_decrease": "fairness",
     "plot_fabric_queues": "fabrics",

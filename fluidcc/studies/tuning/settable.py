@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 
@@ -13,7 +14,7 @@ class Grid(NamedTuple):
     step: float
 
 
-_US, _MBPS = 1e-6, 1e6 / 8
+_US, _MBPS, _BINARY = 1e-6, 1e6 / 8, 1 / 1024
 
 GRIDS: dict[str, Grid] = {
     "kmin": Grid(1e3, 1e9, 1e3),
@@ -34,3 +35,32 @@ GRIDS: dict[str, Grid] = {
     "max_rate": Grid(_MBPS, 131071 * _MBPS, _MBPS),
     "rate_on_first_cnp": Grid(_MBPS, 131071 * _MBPS, _MBPS),
 }
+
+_DIGITS = 2  # of a value that one types
+
+
+def typed(name: str, value: float) -> float:
+    """Round a value as one would type it: two digits of its unit, or a power of two where the register counts in these.
+
+    Parameters
+    ----------
+    name : str
+        Of a parameter.
+    value : float
+        In SI.
+
+    Examples
+    --------
+    >>> typed("kmin", 182_345.0), typed("pmax", 0.148), typed("g", 0.03), typed("rate_ai", 12.34e6 / 8) * 8
+    (180000.0, 0.15, 0.03125, 12000000.0)
+    """
+    from fluidcc.builders.names import dimension_of
+    from fluidcc.units import RATE
+
+    if value <= 0:
+        return value
+    grid = GRIDS.get(name)
+    if grid is not None and grid.step == _BINARY:
+        return float(2.0 ** round(math.log2(value)))
+    unit = 1 / 8 if dimension_of(name) == RATE else 1.0  # of rates people type bits
+    return float(f"{value / unit:.{_DIGITS}g}") * unit

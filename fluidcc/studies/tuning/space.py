@@ -175,6 +175,22 @@ def _check_ends(name: str, low: float, high: float) -> None:
             raise InputError(f"over {name}: {format_value(name, end)} is nothing that it can be; it takes {able}")
 
 
+def point_of(values: Mapping[str, Any], space: Space, where: str) -> Point:
+    """A setting in SI, as it is: it need be neither in the range nor settable.
+
+    Raises
+    ------
+    InputError
+        If a variable has no value, or a value no variable.
+    """
+    unknown = [name for name in values if name not in space.names]
+    missing = [name for name in space.names if name not in values]
+    if unknown or missing:
+        word = f"{unknown[0]} is not tuned" if unknown else f"{missing[0]} is missing"
+        raise InputError(f"{where}: {word}; give a value for each of {', '.join(space.names)}")
+    return {name: marked(name, number(values[name], name, where)) for name in space.names}
+
+
 def number(bound: Any, name: str, where: str = "over") -> float:
     """A number in SI, or text with a unit.
 

@@ -22,7 +22,7 @@ from fluidcc.studies.tuning.goal import Goal, goal_of
 from fluidcc.studies.tuning.result import Candidate, Tuning
 from fluidcc.studies.tuning.search import search
 from fluidcc.studies.tuning.sensitivity import sensitivity as sensitivity_of
-from fluidcc.studies.tuning.space import Point, Space, space_of
+from fluidcc.studies.tuning.space import Point, Space, point_of, space_of
 from fluidcc.surface import public
 from fluidcc.units import whole
 
@@ -140,8 +140,8 @@ def tune(
     whole(sensitivity, 0, _MOST_EVALUATIONS, "sensitivity")
     if sensitivity & (sensitivity - 1):
         raise InputError(f"sensitivity: {sensitivity} is no power of 2; write for example 32")
-    present = None if start is None else _point(start, space, "start")
-    others = {name: _point(values, space, f"yardsticks {name}") for name, values in (yardsticks or {}).items()}
+    present = None if start is None else point_of(start, space, "start")
+    others = {name: point_of(values, space, f"yardsticks {name}") for name, values in (yardsticks or {}).items()}
     if present is not None:
         for case in cases:
             resolve(make_scenario(**present, **case))  # a present setting that makes no sense is refused at once
@@ -244,18 +244,6 @@ def _cases(across: Mapping[str, Sequence[Any]] | None, over: Mapping[str, Any]) 
     if len(cases) > _MOST_CASES:
         raise InputError(f"across: {len(cases)} cases are more than {_MOST_CASES}; give fewer values")
     return cases
-
-
-def _point(values: Mapping[str, Any], space: Space, where: str) -> Point:
-    """A setting in SI, as it is: it need be neither in the range nor settable."""
-    from fluidcc.studies.tuning.space import marked, number
-
-    unknown = [name for name in values if name not in space.names]
-    missing = [name for name in space.names if name not in values]
-    if unknown or missing:
-        word = f"{unknown[0]} is not tuned" if unknown else f"{missing[0]} is missing"
-        raise InputError(f"{where}: {word}; give a value for each of {', '.join(space.names)}")
-    return {name: marked(name, number(values[name], name, where)) for name in space.names}
 
 
 def _example(

@@ -8,6 +8,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from fluidcc.errors import InputError
 from fluidcc.results.drawing import draw
 from fluidcc.results.identity import Comparable
@@ -112,13 +114,34 @@ class CollectiveStudy(Comparable):
         InputError
             If one of them did not run.
         """
+        pairs = self.pairs(scheme, other)
+        return {case: ratio(np.where(np.isfinite(times).all(), times, np.nan)) for case, times in pairs.items()}
+
+    @public()
+    def pairs(self, scheme: str, other: str) -> dict[str, np.ndarray]:
+        """Times of two schemes side by side, seed by seed.
+
+        Parameters
+        ----------
+        scheme, other : str
+            Names of two that ran.
+
+        Returns
+        -------
+        dict of ndarray, shape (seeds, 2)
+            For each kind [s]; NaN where a seed did not end.
+
+        Raises
+        ------
+        InputError
+            If one of them did not run.
+        """
         check_ran(self.schemes, scheme, other)
-        found = {}
-        for case in self.cases:
-            pairs = zip(self.of(scheme, case), self.of(other, case), strict=True)
-            times = [(one.numbers["time_s"], two.numbers["time_s"]) for one, two in pairs]
-            found[case] = ratio([] if any(None in each for each in times) else times)
-        return found
+
+        def times(case: str) -> list[list[float | None]]:
+            return [[run.numbers["time_s"] for run in self.of(name, case)] for name in (scheme, other)]
+
+        return {case: np.array(times(case), float).T for case in self.cases}
 
     @public()
     def summary(self) -> list[dict[str, Any]]:

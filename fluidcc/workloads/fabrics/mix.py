@@ -81,6 +81,17 @@ def sizes_of(workload: str | os.PathLike[str]) -> Sizes:
     return [(float(size), float(below)) for size, below in zip(at, share / share[-1], strict=True)]
 
 
+def mean_size(workload: str | os.PathLike[str]) -> float:
+    """Mean size of a workload's flows [bytes].
+
+    Raises
+    ------
+    InputError
+        As `sizes_of`.
+    """
+    return _mean(*np.array(sizes_of(workload)).T)
+
+
 def words_of(workload: str | os.PathLike[str]) -> str:
     """A workload in a few words, files without their folders."""
     parts = parts_of(workload)

@@ -156,9 +156,30 @@ class FabricStudy(Comparable):
         InputError
             If one of them did not run.
         """
+        return {name: ratio(pairs) for name, pairs in self.pairs(scheme, other).items()}
+
+    @public()
+    def pairs(self, scheme: str, other: str) -> dict[str, np.ndarray]:
+        """Numbers of two schemes side by side, seed by seed.
+
+        Parameters
+        ----------
+        scheme, other : str
+            Names of two that ran.
+
+        Returns
+        -------
+        dict of ndarray, shape (seeds, 2)
+            By the names of `against`; NaN of what a run lacks.
+
+        Raises
+        ------
+        InputError
+            If one of them did not run.
+        """
         check_ran(self.schemes, scheme, other)
-        pairs = [_measured(one, two) for one, two in zip(self.of(scheme), self.of(other), strict=True)]
-        return {name: ratio([(one[name], two[name]) for one, two in pairs]) for name in pairs[0][0]}
+        found = [_measured(one, two) for one, two in zip(self.of(scheme), self.of(other), strict=True)]
+        return {name: np.array([[run[name] for run in both] for both in found]) for name in found[0][0]}
 
     @public()
     def plot(self, bins: Any = 10) -> Picture:
@@ -326,7 +347,7 @@ def check_ran(schemes: Sequence[str], *names: str) -> None:
             raise InputError(f"scheme: {str(name)[:60]!r} did not run; there are {', '.join(schemes)}")
 
 
-def ratio(pairs: Sequence[tuple[float, float]]) -> dict[str, float]:
+def ratio(pairs: Any) -> dict[str, float]:
     """Geometric mean of ratios of seeds and its 95 % interval, by Student's t of their logarithms.
 
     So those of the ratio turned round are turned round. NaN ends of too few seeds, all NaN of what is not above 0.

@@ -1,0 +1,385 @@
+"""``fluidcc tune`` on a whole fabric: with ``--workload``, ``--collective``, or a fabric's ``--topology``."""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fluidcc.cli import output
+from fluidcc.cli.contenders import Contenders, contenders, read, told_against, with_values
+from fluidcc.cli.request import Request, is_switch
+from fluidcc.errors import InputError
+from fluidcc.units import TIME, Rate, quantity, show
+
+if TYPE_CHECKING:
+    from fluidcc.operators import Commands
+    from fluidcc.operators.devices import Devices
+    from fluidcc.studies.tuning.fabric_result import FabricTuning
+    from fluidcc.studies.tuning.race import Racer
+    from fluidcc.workloads.fabrics.topology import Topology
+
+SHAPE = "leaf-spine:4x4x8"
+SETTINGS = 40
+PICTURE = "race.png"
+_FLOWS = 1500  # of a run, as far as each host could send so many bytes while they arrive:
+_SENT = 1.5e7, 1e8
+_WIDER = 2.0  # times what anybody uses, to where a range reaches by default
+_LOAD = 0.5  # of a workload, as of `fluidcc.fabrics.Traffic`
+_AGAIN = 8  # seeds of the command that runs the recommended setting again
+_PACKETS = 2  # of the least Kmin that is tried by default
+_USUAL = {"pmax": ("1%", "100%"), "g": ("1/1024", "1/4")}
+_OF_FLOWS = ("flows", "start", "initial_rate", "size", "feedback_delay")  # of a request, which a fabric does not have
+_TOLD = {
+    "slowdown.small.p99": "p99 to 100KB",
+    "slowdown.large.p99": "p99 beyond 1MB",
+    "collective_time": "time",
+    "slowdown.p50": "median slowdown",
+    "slowdown.p99": "p99",
+    "goodput": "goodput",
+    "queue_bytes.p99": "queue p99",
+    "pfc_pauses": "PAUSEs",
+}
+
+
+def tune_on_fabric(
+    request: Request,
+    over: Sequence[str],
+    traffic: Mapping[str, str | None],
+    across: Sequence[str],
+    *,
+    objective: Sequence[str] | None,
+    worst: bool,
+    settings: int | None,
+    seed: int,
+    scheduler: str | None,
+    write: str | None,
+    json: bool,
+) -> None:
+    """Race settings on a fabric, and say what the best changes.
+
+    Parameters
+    ----------
+    request : Request
+    over : sequence of str
+        As of ``--over``; of thresholds, Pmax and g the name alone will do.
+    traffic : mapping
+        ``workload``, ``load``, ``until``, ``collective``, ``bytes``.
+    across : sequence of str
+        As of ``--across``: options of `fluidcc.fabric` or of `fluidcc.collective`, fields of a scenario.
+    objective, worst, settings, seed, scheduler, write, json
+        As of the command line.
+
+    Raises
+    ------
+    InputError
+        If something makes no sense, or nothing is better than the present setting in nothing.
+    """
+    alien = next((name for name in _OF_FLOWS if getattr(request, name) is not None), None)
+    if alien is not None:
+        raise InputError(f"--{alien.replace('_', '-')}: flows on a fabric are those of --workload; leave it out")
+    from fluidcc.studies.tuning.on_fabric import tune_fabric
+    from fluidcc.workloads.fabrics.evaluate import PRESET
+    from fluidcc.workloads.fabrics.shapes import named_topology
+
+    place = SHAPE if request.topology == "incast" else request.topology
+    scheme, devices = request.scheme, read(request.sources, request.port)
+    sent = contenders([scheme], request.preset or PRESET, request.sets, devices, request.packet_size)
+    base = next(iter(sent.options.values()))
+    given = {"rate": request.rate, "delay": request.delay}
+    shape = {name: value for name, value in {**given, **sent.rates(place, given)}.items() if value is not None}
+    network = named_topology(place, **shape)
+    cases = _cases(traffic, across, network, sent)
+    rate = network.host_rate
+    bounds = _bounds(scheme, over, rate, base)
+    present = _present(scheme, base, list(bounds), rate)
+    for line in (*sent.words(network), *network.words):
+        output.tell(line)
+
+    def make(**values: float) -> dict[str, Any]:
+        return with_values(scheme, base, [f"{name}={_text(name, value)}" for name, value in values.items()])
+
+    found = tune_fabric(
+        make,
+        bounds,
+        network,
+        cases=cases,
+        start=present,
+        yardsticks=_yardsticks(scheme, rate, present),
+        objective=list(objective) if objective else None,
+        worst=worst,
+        settings=SETTINGS if settings is None else settings,
+        seed=seed,
+        dask=scheduler,
+        folder=None if write is None else Path(write) / "runs",
+    )
+    files: list[str] = []
+    if write is not None:
+        files = [str(path) for path in found.write(write)]
+        for name, each in _typed(request, devices, found).items():
+            files += [str(path) for path in each.write(Path(write) / name)]
+    again = _again(request, place, found)
+    if json:
+        output.print_json(found.as_dict() | {"devices": sent.words(network), "command": again, "files": files})
+        return
+    _print(scheme, found)
+    if again:
+        print(f"repeat it by:\n  {again}")
+    if files:
+        print("written: " + ", ".join(files))
+
+
+def _text(name: str, value: float) -> str:
+    from fluidcc.builders.names import dimension_of
+
+    return show(value, dimension_of(name), 6)
+
+
+def _cases(
+    traffic: Mapping[str, str | None], across: Sequence[str], network: Topology, sent: Contenders
+) -> list[dict[str, Any]]:
+    """All combinations of what is sent."""
+    from fluidcc.surface import keywords
+    from fluidcc.workloads.collectives.evaluate import collective
+    from fluidcc.workloads.fabrics.evaluate import fabric
+    from fluidcc.workloads.fabrics.mix import PATTERNS
+
+    fixed: dict[str, Any] = {name: value for name, value in traffic.items() if value is not None}
+    varied: dict[str, list[Any]] = {}
+    kind = fixed.get("collective")
+    known = [*keywords(fabric if kind is None else collective), "packet_size"]
+    for text in across:
+        name, equals, values = text.partition("=")
+        name, listed = name.strip(), [value.strip() for value in values.split(",")]
+        if not equals or not all(listed):
+            raise InputError(f"--across: {text[:60]!r} is no NAME=V,V,...; write for example --across load=30%,60%")
+        if name not in known or name in ("schemes", "topology", "seeds", "threads", "dask", "folder", "preset"):
+            raise InputError(
+                f"--across: {name[:40]!r} is no case of a fabric; write for example load=30%,60% or burst=1,4"
+            )
+        if name in varied or name in fixed:
+            raise InputError(f"--across: {name} is given twice, or by an option of its own; leave one of them out")
+        varied["payload" if name == "packet_size" else name] = listed
+    for name in ("load", "workload", "until"):
+        if kind is not None and name in fixed and name != "until":
+            raise InputError(f"--{name}: a collective has its own transfers; leave it out, or leave out --collective")
+    if kind is None:
+        if "bytes" in fixed:
+            raise InputError("--bytes: belongs to --collective; write --collective all-reduce beside it")
+        if not {"workload", "flows", "incast"} & {*fixed, *varied}:
+            raise InputError("--workload: nothing is sent; write --workload web-search, or --collective all-reduce")
+        if "workload" in fixed and "until" not in varied and fixed["workload"] not in PATTERNS:
+            fixed.setdefault("until", _until(fixed["workload"], [fixed.get("load"), *varied.get("load", [])], network))
+    sizes = [each["payload"] for each in sent.options.values() if "payload" in each]
+    if "payload" not in varied and sizes[1:]:  # the NIC's MTU is not known
+        varied["payload"] = sizes
+    return [{**fixed, **dict(zip(varied, each, strict=True))} for each in itertools.product(*varied.values())]
+
+
+def _until(workload: str, loads: Sequence[Any], network: Topology) -> str:
+    """How long flows arrive by default."""
+    from fluidcc.builders.workloads import load_of
+    from fluidcc.workloads.fabrics.mix import mean_size
+
+    load = max((load_of(each) for each in loads if each is not None), default=_LOAD)
+    sent = _FLOWS * mean_size(workload) / (load * len(network.hosts))
+    return show(min(max(sent, _SENT[0]), _SENT[1]) / network.host_rate, TIME)
+
+
+def _bounds(scheme: str, over: Sequence[str], rate: Rate, base: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Bounds of what is tuned; by default those of what anybody uses at this rate, and of the packets."""
+    from fluidcc.builders.names import check_name
+
+    found: dict[str, tuple[Any, Any]] = {}
+    for text in over:
+        name, equals, values = text.partition("=")
+        name, ends = name.strip(), tuple(value.strip() for value in values.split(":"))
+        check_name(scheme, name, "--over")
+        if name in found:
+            raise InputError(f"--over: {name} is given twice; give its bounds once")
+        if equals and (len(ends) != 2 or not all(ends)):
+            raise InputError(f"--over: {text[:60]!r} is no NAME=LO:HI; write for example --over g=1/1024:1/16")
+        usual = _usual(rate, base)
+        if not equals and name not in usual:
+            raise InputError(f"--over: {name} has no usual bounds; write --over {name}=LO:HI")
+        found[name] = (ends[0], ends[1]) if equals else usual[name]
+    return found
+
+
+def _usual(rate: Rate, base: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """No Kmin below two packets or a burst, and no threshold beyond twice what anybody uses at this rate."""
+    from fluidcc.operators.reference_thresholds import yardsticks
+    from fluidcc.scenario.frames import IN_BUFFER
+    from fluidcc.units import COUNT, SIZE
+
+    packet = quantity(base.get("payload", base.get("packet_size", 1000.0)), SIZE) + IN_BUFFER
+    least = max(_PACKETS, quantity(base.get("burst", 1), COUNT)) * packet
+    used = yardsticks(rate)
+    return {
+        "kmin": (least, _WIDER * max(each.kmin for each in used)),
+        "kmax": (_PACKETS * least, _WIDER * max(each.kmax for each in used)),
+        **_USUAL,
+    }
+
+
+def _present(scheme: str, base: Mapping[str, Any], names: Sequence[str], rate: Rate) -> dict[str, float]:
+    """Present values of what is tuned: of marking, those of the links to hosts.
+
+    Raises
+    ------
+    InputError
+        If one has none.
+    """
+    from fluidcc.builders.common import marking_of
+    from fluidcc.builders.names import dimension_of, split
+    from fluidcc.scenario.parameters import resolve
+
+    rules = base.get("marking")
+    rule = marking_of(rules[0] if isinstance(rules, list) else rules, base["scheme"], rate)
+    homes = {"scheme": base["scheme"], "marking": None if rule is None else resolve(rule), "pfc": base.get("pfc")}
+    found: dict[str, float] = {}
+    for name in names:
+        home = next(home for home, mine in split(scheme, {name: 0}).items() if mine)
+        value = base.get(name) if home == "network" else getattr(homes.get(home), name, None)
+        if value is None or home == "builder":
+            raise InputError(f"--over: {name} has no present value on this fabric; give one by --set {name}=...")
+        found[name] = float(quantity(value, dimension_of(name), name))
+    return found
+
+
+def _yardsticks(scheme: str, rate: Rate, present: Mapping[str, float]) -> dict[str, dict[str, float]]:
+    """Settings with the thresholds that others use, the rest as at present."""
+    from fluidcc.operators.reference_thresholds import yardsticks
+
+    if scheme != "dcqcn" or not {"kmin", "kmax"} <= present.keys():
+        return {}
+    mine = [name for name in ("kmin", "kmax", "pmax") if name in present]
+    return {each.name: {**present, **{name: getattr(each, name) for name in mine}} for each in yardsticks(rate)}
+
+
+def _typed(request: Request, devices: Devices | None, found: FabricTuning) -> dict[str, Commands]:
+    """Commands for the recommended setting, by the folder that they go to: of the ToR and the NIC, and of each tier."""
+    from fluidcc.operators.commands import THRESHOLDS, commands_of
+    from fluidcc.operators.registers import REGISTERS
+
+    if devices is None or found.point is None:
+        return {}
+    marks = {name: value for name, value in found.point.items() if name in THRESHOLDS}
+    registers = {name: value for name, value in found.point.items() if name in REGISTERS and devices.nic is not None}
+    switches: list[str | None] = [each for each in request.sources or [] if is_switch(each) and marks]
+    tiers = [tuple(dict.fromkeys((*devices.hosts, *devices.up))), *devices.above]
+    made = {}
+    for k, path in enumerate(switches or [None]):
+        changes = {**(marks if path else {}), **(registers if k == 0 else {})}
+        groups = tiers[k] if path else ()
+        made[f"tier{k + 1}" if k else ""] = commands_of(path, groups, None if k else devices.nic, changes)
+    return made
+
+
+def _again(request: Request, place: str, found: FabricTuning) -> str:
+    """A command that runs the recommended setting beside the present one, in the first case."""
+    if found.point is None:
+        return ""
+    case = dict(found.cases[0])
+    kind, payload = case.pop("collective", None), case.pop("payload", None)
+    command = f"fabric {request.scheme}" if kind is None else f"collective {kind} --scheme {request.scheme}"
+    values = ",".join(f"{name}={_text(name, value)}" for name, value in found.point.items())
+    size = request.packet_size if payload is None else payload
+    options: list[tuple[str, Any]] = [("from", source) for source in request.sources or []]
+    options += [("port", request.port), ("preset", request.preset), ("topology", place), ("packet-size", size)]
+    options += [("rate", request.rate), ("delay", request.delay)]
+    options += [("set", text) for text in request.sets or []]
+    options += [*case.items(), ("seeds", _AGAIN), ("setting", f"new:{values}")]
+    return f"fluidcc {command} " + " ".join(
+        f"--{name.replace('_', '-')} {shlex.quote(str(value))}" for name, value in options if value is not None
+    )
+
+
+def _print(scheme: str, found: FabricTuning) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from fluidcc.builders.names import format_value
+    from fluidcc.studies.tuning.fabric_result import told
+    from fluidcc.studies.tuning.race import MEASURES
+
+    console = Console(highlight=False)
+    hosts = f"{len(found.topology.hosts)} hosts"
+    console.print(
+        f"{scheme} on {hosts}: {len(found.racers)} settings of {', '.join(found.space.names)}, {found.runs} runs"
+    )
+    if found.best is None:
+        console.print(
+            "nothing to type: no setting is better than the present one without being worse in something", style="bold"
+        )
+    else:
+        console.print(f"recommended: {told(found.proofs[found.best].point)}", style="bold")
+        for line in lines_of(found, found.proofs[found.best]):
+            console.print(f"  {line}", markup=False)
+    table = Table(box=None)
+    names = [name for name in MEASURES if name != "unfinished"]
+    shown = {_title(found, name): each for name, each in found.proofs.items()}
+    for i, column in enumerate(("over the present setting's", *shown)):
+        table.add_column(column, justify="right" if i else "left")
+    for name in found.space.names:
+        table.add_row(name, *(format_value(name, each.point[name]) for each in shown.values()))
+    for case, says in enumerate(found.says):
+        rows = {name: [each.ratios(case)[name] for each in shown.values()] for name in names}
+        known = {name: row for name, row in rows.items() if any(each["mean"] == each["mean"] for each in row)}
+        if found.says[1:] and shown:
+            table.add_row(_case(found, case, says))
+        for name, row in known.items():
+            if name in _SHOWN or name in found.rule.objectives:
+                table.add_row(_TOLD[name], *(_cell(each) for each in row))
+    if shown:
+        console.print(table)
+    seeds = sorted({each.seeds for each in found.proofs.values()})
+    if seeds:
+        fresh = " or ".join(map(str, seeds))
+        console.print(f"geometric means and 95 % intervals of {fresh} seeds that nothing was chosen by")
+    console.print(f"present: {told(found.start)}")
+    if found.plateau:
+        ends = ", ".join(
+            f"{name} {format_value(name, low)}" + (f" to {format_value(name, high)}" if high > low else "")
+            for name, (low, high) in found.plateau.items()
+        )
+        console.print(f"within 5 % of the best, by the seeds that chose: {ends}")
+    if found.irrelevant:
+        console.print(f"hardly matters: {', '.join(found.irrelevant)}")
+    if found.ends:
+        lie = "lies at the end of its range" if len(found.ends) == 1 else "lie at the end of their ranges"
+        console.print(f"{', '.join(found.ends)} {lie}: a wider one may have better")
+
+
+_SHOWN = ("slowdown.small.p99", "slowdown.large.p99", "collective_time", "slowdown.p50", "goodput", "queue_bytes.p99")
+
+
+def lines_of(found: FabricTuning, proof: Racer) -> list[str]:
+    """Say, for each case, in what a setting is better and worse than the present one."""
+    lines = []
+    for case, says in enumerate(found.says):
+        ratios = proof.ratios(case)
+        own, present = proof.found[case, -1].sum(axis=0)
+        measures = {name: _TOLD[name] for name in _TOLD if name != "pfc_pauses" or ratios[name]["mean"] != 1}
+        what = "transfers" if "collective" in found.cases[case] else "flows"
+        words = told_against(ratios, measures, (int(own), int(present)), what)
+        lines.append(f"{_case(found, case, says)}: {words}" if found.says[1:] else f"{says}: {words}")
+    return lines
+
+
+def _case(found: FabricTuning, case: int, says: str) -> str:
+    """Name a case by what its traffic does not say."""
+    more = {name: value for name, value in found.cases[case].items() if name in ("payload", "burst")}
+    return says + "".join(f", {'packets of' if name == 'payload' else name} {value}" for name, value in more.items())
+
+
+def _title(found: FabricTuning, name: str) -> str:
+    return "recommended" if name == found.best else name if name in found.yardsticks else "refused"
+
+
+def _cell(ratio: Mapping[str, float]) -> str:
+    if ratio["mean"] != ratio["mean"]:
+        return "none"
+    return f"{ratio['mean']:.3g} ({ratio['low']:.3g}–{ratio['high']:.3g})"

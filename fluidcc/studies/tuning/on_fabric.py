@@ -1,0 +1,319 @@
+"""Tuning for what a whole fabric does: slowdowns of its flows, times of its collectives, in packets."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fluidcc.engines.run_many import connected
+from fluidcc.errors import InputError
+from fluidcc.progress import Bar
+from fluidcc.studies.tuning.fabric_result import FabricTuning
+from fluidcc.studies.tuning.race import (
+    MEASURES,
+    OBJECTIVES,
+    RUNGS,
+    WITHIN,
+    Racer,
+    Rule,
+    middle_of,
+    plateau_of,
+    race,
+)
+from fluidcc.studies.tuning.space import Point, Space, point_of, space_of
+from fluidcc.surface import keywords, public
+from fluidcc.units import whole
+from fluidcc.workloads.collectives.evaluate import collective
+from fluidcc.workloads.fabrics.evaluate import fabric
+from fluidcc.workloads.fabrics.shapes import named_topology
+from fluidcc.workloads.fabrics.topology import Topology
+
+PRESENT = "present"
+_FRESH = 1000  # seeds from here on prove what seeds 1, 2, ... have chosen
+_TOGETHER, _MOST = 4, 16  # of these at a time, and in all
+_NARROW = 0.1  # half an interval that is narrow enough, as a share
+_PROVED = 3  # settings at most, until one is worse than the present one in nothing
+_SIZES = {"p99_small": "slowdown.small.p99", "p99_large": "slowdown.large.p99", "p50": "slowdown.p50"}
+_SIZES |= {"p99": "slowdown.p99", "goodput": "goodput", "queue_p99": "queue_bytes.p99"}
+_NO_PAUSES = 10.0  # PAUSE frames, below which there are none to speak of
+_OF_SHAPE = tuple(name for name in keywords(named_topology) if name != "name")
+_HALF = 0.5  # of a range: a variable that the plateau covers so much of does not matter
+_LEAST = 3  # settings of a plateau of which that can be said
+
+
+@public(passes_on=_OF_SHAPE)
+def tune_fabric(
+    make_options: Callable[..., Mapping[str, Any]],
+    over: Mapping[str, Any],
+    topology: Any = "leaf-spine:4x4x8",
+    *,
+    cases: Sequence[Mapping[str, Any]],
+    start: Mapping[str, Any],
+    yardsticks: Mapping[str, Mapping[str, Any]] | None = None,
+    objective: str | Sequence[str] | None = None,
+    worst: bool = True,
+    settings: int = 40,
+    seed: int = 1,
+    threads: int | None = None,
+    dask: Any = None,
+    folder: Any = None,
+    **shape: Any,
+) -> FabricTuning:
+    """Find the setting that does best on a whole fabric and is worse than the present one in nothing.
+
+    Settings race in packets, on the same flows and paths: all run with few seeds, the best third with more, the last
+    four with twice as many. What is recommended lies in the middle of the settings within 5 % of the best, and is
+    run again with seeds that nothing was chosen by, until the intervals are within 10 %.
+
+    Parameters
+    ----------
+    make_options : callable
+        ``make_options(**values)`` returns options of `fluidcc.fabrics.Topology.scenario` for the names of ``over``, as
+        `fabric` takes them in place of a scheme's name; with none, those of the present setting.
+    over : mapping
+        As of `tune`. Values are rounded to two digits, and registers of NICs to powers of two.
+    topology : str, path or Topology
+        As of `fabric`.
+    cases : sequence of mapping
+        What is sent: options of `fabric` (``workload``, ``load``, ``until``, ...), or with ``collective``, its kind,
+        those of `collective`; further ones are fields of `Scenario`, such as ``burst``, or a ``payload`` of packets.
+    start : mapping
+        Values of the present setting.
+    yardsticks : mapping
+        Other settings by name, which race and are shown beside.
+    objective : str or sequence of str
+        Of `fluidcc.studies.tuning.race.MEASURES`: the mean of their ratios to the present setting's is least in the
+        best. By default the 99th percentiles of slowdowns of flows to 100 KB and beyond 1 MB, and the time of
+        collectives, of which there are any.
+    worst : bool
+        Whether the worst of the cases counts; else their mean.
+    settings : int
+        How many race.
+    seed : int
+        Of the draws of settings.
+    threads : int
+        Runs at once; as many as cores by default.
+    dask : str or distributed.Client
+        Scheduler that runs them; the cores of this machine by default.
+    folder : str or path, optional
+        Every run is kept there when it ends, and what an earlier, interrupted call kept is not run again.
+    **shape
+        ``rate``, ``fabric_rate``, ``delay`` and ``oversubscription`` of the topology.
+
+    Returns
+    -------
+    FabricTuning
+
+    Raises
+    ------
+    InputError
+        If names, bounds, cases or options make no sense, or nothing of what is aimed at is measured.
+
+    Examples
+    --------
+    >>> import dataclasses
+    >>> import fluidcc as fc
+    >>> base = fc.preset("dcqcn", "hpcc-eval").options()  # doctest: +SKIP
+    >>> found = fc.tune_fabric(
+    ...     lambda **values: base | {"marking": fc.RED(**{"kmin": "100KB", "kmax": "400KB", "pmax": "20%", **values})},
+    ...     {"kmin": ("10KB", "400KB")}, "leaf-spine:2x2x4", start={"kmin": "100KB"}, settings=8,
+    ...     cases=[{"workload": "web-search", "load": "50%", "until": "1ms"}],
+    ... )  # doctest: +SKIP
+    """
+    space = space_of(over)
+    whole(settings, 4, 10_000, "settings")
+    objectives = _objectives(objective)
+    if not cases:
+        raise InputError("cases: there are none; write for example [{'workload': 'web-search', 'until': '2ms'}]")
+    network = topology if isinstance(topology, Topology) else named_topology(topology, **shape)
+    others = {PRESENT: start, **(yardsticks or {})}
+    known = {name: point_of(values, space, name) for name, values in others.items()}
+    present = known.pop(PRESENT)
+    known = {name: point for name, point in known.items() if point != present}
+    rule = Rule(objectives, worst)
+    with connected(dask) as client:
+        where = {"threads": threads, "dask": client, "folder": folder}
+        runs = _Runs(make_options, network, [dict(case) for case in cases], where, settings)
+        with runs.bar:
+            racers = race(space, rule, runs.measure, known=known, settings=settings, seed=seed)
+            whole_run = [each for each in racers if each.seeds == sum(RUNGS)]
+            chosen = _recommended(space, rule, whole_run)
+            proofs = _proved(rule, runs, chosen, known)
+    best = next((each for each in chosen if each.name in proofs and not worse(rule, proofs[each.name])), None)
+    longer = [each for each in racers if each.seeds > RUNGS[0]]
+    plateau = rule.plateau(longer)
+    ranges = plateau_of(space, plateau) if plateau else {}
+    spans = {
+        each.name: each.share(ranges[each.name][1]) - each.share(ranges[each.name][0])
+        for each in space.variables
+        if len(plateau) >= _LEAST
+    }
+    return FabricTuning(
+        space=space,
+        rule=rule,
+        topology=network,
+        cases=runs.cases,
+        says=tuple(runs.says),
+        start=present,
+        yardsticks=known,
+        racers=racers,
+        best=None if best is None else best.name,
+        proofs=proofs,
+        plateau=ranges,
+        irrelevant=[name for name, span in spans.items() if span >= _HALF],
+        runs=runs.count,
+    )
+
+
+def worse(rule: Rule, racer: Racer) -> list[str]:
+    """Say in what a setting is worse than the present one: beyond its interval, and beyond `WITHIN`."""
+    found = []
+    for case in range(len(racer.found)):
+        ratios = racer.ratios(case)
+        for name in dict.fromkeys((*rule.objectives, "goodput")):
+            mean, low, high = (ratios[name][key] for key in ("mean", "low", "high"))
+            if (high < 1 and mean < 1 / (1 + WITHIN)) if MEASURES[name] else (low > 1 and mean > 1 + WITHIN):
+                found.append(name)
+    if racer.lacking > 0:
+        found.append("unfinished")
+    return list(dict.fromkeys(found))
+
+
+def better(rule: Rule, racer: Racer) -> bool:
+    """Check whether a setting is better than the present one in an objective, beyond its interval."""
+    ends = [
+        (1 / ratios["low"] if MEASURES[name] else ratios["high"])
+        for case in range(len(racer.found))
+        for name, ratios in racer.ratios(case).items()
+        if name in rule.objectives
+    ]
+    return any(end < 1 for end in ends)
+
+
+def _recommended(space: Space, rule: Rule, racers: list[Racer]) -> list[Racer]:
+    """Settings in the order in which they are to be proved, of those that are better than the present one.
+
+    The one in the middle of the plateau is the first, and what lies at an end of a range the last.
+    """
+    kept = [each for each in rule.ranked(rule.kept(racers)) if rule.cost(each) < 0]
+    plateau = [each for each in rule.plateau(racers) if each in kept]
+    if plateau:
+        middle = middle_of(space, plateau)
+        kept = [middle, *(each for each in kept if each is not middle)]
+    return sorted(kept, key=lambda each: len(space.ends(each.point)))
+
+
+def _proved(rule: Rule, runs: _Runs, chosen: Sequence[Racer], known: Mapping[str, Point]) -> dict[str, Racer]:
+    """Run the yardsticks, and settings until one is worse than the present one in nothing, with fresh seeds."""
+    found: dict[str, Racer] = {}
+    for k, each in enumerate(chosen[:_PROVED]):
+        points = {each.name: each.point, **(known if k == 0 else {})}
+        found |= _until_narrow(rule, runs, {name: point for name, point in points.items() if name not in found})
+        if better(rule, found[each.name]) and not worse(rule, found[each.name]):
+            break
+    return found
+
+
+def _until_narrow(rule: Rule, runs: _Runs, points: Mapping[str, Point]) -> dict[str, Racer]:
+    """Run settings with fresh seeds until the first one's intervals are narrow."""
+    found: dict[str, Racer] = {}
+    for last in range(_TOGETHER, _MOST + 1, _TOGETHER):
+        more = runs.measure(points, range(_FRESH + last - _TOGETHER + 1, _FRESH + last + 1))
+        for name, each in more.items():
+            before = [found[name].found] if name in found else []
+            found[name] = Racer(name, points[name], np.concatenate([*before, each], axis=2))
+        first = found[next(iter(points))]
+        halves = [
+            (ratios["high"] - ratios["low"]) / 2 / ratios["mean"]
+            for case in range(len(first.found))
+            for name, ratios in first.ratios(case).items()
+            if name in rule.objectives
+        ]
+        if all(half <= _NARROW for half in halves if half == half):
+            break
+    return found
+
+
+class _Runs:
+    """Runs of settings beside the present one, in every case."""
+
+    def __init__(
+        self,
+        make_options: Callable[..., Mapping[str, Any]],
+        topology: Topology,
+        cases: list[dict[str, Any]],
+        where: dict[str, Any],
+        settings: int,
+    ) -> None:
+        self.make_options, self.topology, self.cases, self.where = make_options, topology, cases, where
+        self.says = [""] * len(cases)
+        self.count = 0
+        third = max(settings // 3, 4)
+        self._expected = len(cases) * (RUNGS[0] * settings + RUNGS[1] * third + RUNGS[2] * 4 + 3 * _MOST)
+        self.bar = Bar(f"racing {settings} settings", 100, "")
+
+    def measure(self, points: Mapping[str, Point], seeds: Sequence[int]) -> dict[str, np.ndarray]:
+        """Numbers of settings and the present one's, (cases, measures, seeds, 2) of each."""
+        chosen = {PRESENT: self.make_options(), **{name: self.make_options(**point) for name, point in points.items()}}
+        found = {name: np.full((len(self.cases), len(MEASURES), len(seeds), 2), np.nan) for name in points}
+        for (i, case), (k, seed) in itertools.product(enumerate(self.cases), enumerate(seeds)):
+            for name, values in self._one(i, case, chosen, seed).items():
+                found[name][i, :, k] = values
+            self.count += len(chosen)
+            done = min(self.count / self._expected, 0.99)
+            self.bar(done, f"{len(points)} settings with seed {seed}, {self.says[i]}")
+        return found
+
+    def _one(
+        self, i: int, case: Mapping[str, Any], chosen: Mapping[str, Mapping[str, Any]], seed: int
+    ) -> dict[str, np.ndarray]:
+        """Numbers of each setting in one case with one seed, (measures, 2)."""
+        options = dict(case)
+        kind, payload = options.pop("collective", None), options.pop("payload", None)
+        if payload is not None:
+            chosen = {name: {**each, "payload": payload} for name, each in chosen.items()}
+        found: dict[str, np.ndarray] = {}
+        names = [name for name in chosen if name != PRESENT]
+        if kind is not None:
+            study = collective(kind, self.topology, chosen, seeds=[seed], **options, **self.where)
+            self.says[i] = ", ".join(study.says)
+            if len(study.cases) > 1:
+                raise InputError(f"collective: {kind!r} are several; give a case for each")
+            for name in names:
+                pairs = {"collective_time": study.pairs(name, PRESENT)[study.cases[0]][0]}
+                found[name] = self._row(pairs, [study.of(each)[0].numbers for each in (name, PRESENT)])
+            return found
+        flows = fabric(chosen, self.topology, seeds=[seed], **options, **self.where)
+        self.says[i] = flows.says
+        for name in names:
+            pairs = {_SIZES[key]: value[0] for key, value in flows.pairs(name, PRESENT).items()}
+            runs = [flows.of(each)[0] for each in (name, PRESENT)]
+            numbers = [{**run.numbers, "unfinished": run.slowdown.unfinished} for run in runs]
+            found[name] = self._row(pairs, numbers)
+        return found
+
+    @staticmethod
+    def _row(pairs: Mapping[str, np.ndarray], numbers: Sequence[Mapping[str, Any]]) -> np.ndarray:
+        """Put the numbers of a setting and of the present one in the order of `MEASURES`."""
+        rest = {
+            "pfc_pauses": [max(each["pfc_pauses"], _NO_PAUSES) for each in numbers],
+            "unfinished": [each["unfinished"] for each in numbers],
+        }
+        return np.array([np.asarray(({**pairs, **rest}).get(name, (np.nan, np.nan)), float) for name in MEASURES])
+
+
+def _objectives(objective: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Read what is aimed at."""
+    if objective is None:
+        return OBJECTIVES
+    found = (objective,) if isinstance(objective, str) else tuple(objective)
+    for each in found:
+        if each not in MEASURES or each == "unfinished":
+            able = ", ".join(name for name in MEASURES if name != "unfinished")
+            raise InputError(f"objective: {str(each)[:40]!r} is not measured on a fabric; write one of {able}")
+    if not found or len(set(found)) < len(found):
+        raise InputError("objective: give one measure, or several that differ")
+    return found

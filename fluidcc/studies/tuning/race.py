@@ -1,0 +1,265 @@
+"""Racing: every setting meets the present one on the same flows, on a few seeds; those that remain meet it on more.
+
+The first settings are spread evenly, and the others lie near the best of these (M. Lopez-Ibanez et al., "The irace
+package: iterated racing for automatic algorithm configuration", Operations Research Perspectives 3, 2016). All numbers
+are ratios to the present setting's, seed by seed: both have the same flows and the same paths, so that what a seed adds
+to both is in neither.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.stats import qmc
+
+from fluidcc.errors import InputError
+from fluidcc.studies.tuning.front import front_of
+from fluidcc.studies.tuning.settable import typed
+from fluidcc.studies.tuning.space import Point, Space, marked
+from fluidcc.workloads.fabrics.study import ratio
+
+MEASURES = {  # of a run, and whether more is better
+    "slowdown.small.p99": False,
+    "slowdown.large.p99": False,
+    "collective_time": False,
+    "goodput": True,
+    "slowdown.p50": False,
+    "slowdown.p99": False,
+    "queue_bytes.p99": False,
+    "pfc_pauses": False,
+    "unfinished": False,
+}
+OBJECTIVES = ("slowdown.small.p99", "slowdown.large.p99", "collective_time")  # of those that there are
+WITHIN = 0.05  # of the best: what is nearer is as good
+RUNGS = (3, 3, 6)  # seeds that all settings get, then a third of them more, then the finalists
+_FIRST = 0.6  # share of the settings that are spread evenly
+_THIRD, _FINALISTS = 3, 4
+_LEADERS, _NEAR = 4, 0.12  # settings about which others are drawn, and how far off, as shares of a range
+_DRAWS = 200  # tries of a new setting
+
+# ``measure(points, seeds)``: of each point (cases, measures, seeds, 2), its own numbers and the present setting's.
+Measure = Callable[[Mapping[str, Point], Sequence[int]], Mapping[str, np.ndarray]]
+
+
+@dataclasses.dataclass
+class Racer:
+    """A setting, and what it had.
+
+    Parameters
+    ----------
+    name : str
+    point : dict of float
+        Values by name, in SI.
+    found : ndarray, shape (cases, measures, seeds, 2)
+        Its own numbers and the present setting's, in the order of `MEASURES`; NaN of what there is none.
+    """
+
+    name: str
+    point: Point
+    found: np.ndarray
+
+    @property
+    def seeds(self) -> int:
+        """How many it ran with."""
+        return self.found.shape[2]
+
+    @property
+    def logs(self) -> np.ndarray:
+        """Logarithms of its ratios, more is worse, (cases, measures, seeds)."""
+        own, present = np.moveaxis(self.found, -1, 0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.log(own / present)
+        sign = np.where(list(MEASURES.values()), -1.0, 1.0)[:, None]
+        return np.where(np.isfinite(found), sign * found, np.nan)
+
+    @property
+    def lacking(self) -> float:
+        """Unfinished flows a run beyond the present setting's, in the worst case."""
+        counts = self.found[:, list(MEASURES).index("unfinished")]
+        return float((counts[..., 0] - counts[..., 1]).mean(axis=1).max())
+
+    def ratios(self, case: int) -> dict[str, dict[str, float]]:
+        """Geometric means of ratios in a case, with 95 % intervals; of unfinished flows there is none."""
+        names = [name for name in MEASURES if name != "unfinished"]
+        return {name: ratio(self.found[case, k]) for k, name in enumerate(names)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """What makes one setting better than another.
+
+    Parameters
+    ----------
+    objectives : tuple of str
+        Of `MEASURES`: their mean ratio is what the best has least.
+    worst : bool
+        Whether of several cases the worst counts; else their mean.
+
+    The objectives, goodput and the number of flows that finish may be no worse than the present setting's.
+    """
+
+    objectives: tuple[str, ...]
+    worst: bool = True
+
+    @property
+    def places(self) -> list[int]:
+        """Where the objectives are among `MEASURES`."""
+        return [list(MEASURES).index(name) for name in self.objectives]
+
+    def costs(self, racer: Racer) -> np.ndarray:
+        """Cost of each measure over the cases, the logarithm of a ratio; NaN of what no case has."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of what no seed or no case has
+            means = np.nanmean(racer.logs, axis=2)
+            return np.nanmax(means, axis=0) if self.worst else np.nanmean(means, axis=0)
+
+    def cost(self, racer: Racer) -> float:
+        """Mean of the objectives' costs; inf of a setting with which nothing could be measured."""
+        costs = self.costs(racer)[self.places]
+        return float(np.nanmean(costs)) if np.isfinite(costs).any() else math.inf
+
+    def missed(self, racer: Racer, errors: np.ndarray) -> float:
+        """By how much it is worse than the present one: in an objective beyond a standard error, in goodput by 5 %."""
+        costs, slack = self.costs(racer), errors / math.sqrt(racer.seeds)
+        beyond = [costs[place] - slack[place] for place in self.places]
+        goodput = list(MEASURES).index("goodput")
+        if goodput not in self.places:  # of a load that is given: less says that flows end later
+            beyond.append(costs[goodput] - slack[goodput] - math.log1p(WITHIN))
+        return float(np.nansum(np.maximum(beyond, 0.0))) + max(racer.lacking, 0.0)
+
+    def ranked(self, racers: Sequence[Racer]) -> list[Racer]:
+        """Order settings: those that are worse than the present one in nothing first, and then by their cost."""
+        errors = spread_of(racers)
+        return sorted(racers, key=lambda each: (self.missed(each, errors), self.cost(each)))
+
+    def kept(self, racers: Sequence[Racer]) -> list[Racer]:
+        """Settings that are worse than the present one in nothing."""
+        errors = spread_of(racers)
+        return [each for each in racers if not self.missed(each, errors)]
+
+    def plateau(self, racers: Sequence[Racer]) -> list[Racer]:
+        """Settings within `WITHIN` of the best, among those that are worse than the present one in nothing."""
+        kept = self.kept(racers)
+        least = min((self.cost(each) for each in kept), default=math.inf)
+        return [each for each in kept if self.cost(each) <= least + math.log1p(WITHIN)]
+
+    def front(self, racers: Sequence[Racer]) -> list[Racer]:
+        """Settings of which none is better than another in every objective."""
+        costs = np.array([self.costs(each)[self.places] for each in racers])
+        known = np.isfinite(costs).any(axis=0)
+        whole = [k for k in range(len(racers)) if np.isfinite(costs[k, known]).all()]
+        return [racers[whole[k]] for k in front_of(costs[whole][:, known])] if whole else []
+
+
+def spread_of(racers: Sequence[Racer]) -> np.ndarray:
+    """Standard deviation of a seed's logarithm, of all settings and cases together, (measures,); of few seeds each."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        variances = [np.nanvar(each.logs, axis=2, ddof=1) for each in racers if each.seeds > 1]
+        found = np.sqrt(np.nanmean(np.concatenate(variances), axis=0)) if variances else np.zeros(len(MEASURES))
+    return np.nan_to_num(found)
+
+
+def race(
+    space: Space,
+    rule: Rule,
+    measure: Measure,
+    *,
+    known: Mapping[str, Point],
+    settings: int,
+    seed: int,
+) -> list[Racer]:
+    """Run settings against the present one, and return all of them, those with the most seeds first.
+
+    Parameters
+    ----------
+    space : Space
+    rule : Rule
+    measure : callable
+    known : mapping
+        Settings that run too, by name.
+    settings : int
+        How many in all.
+    seed : int
+        Of the draws.
+
+    Raises
+    ------
+    InputError
+        If none of the objectives is measured.
+    """
+    random = np.random.default_rng(seed)
+    spread = max(round(_FIRST * settings) - len(known), 1)
+    places = qmc.LatinHypercube(len(space.variables), rng=random).random(spread)
+    points = dict(known)
+    for row in places:
+        _add(points, typed_point(space, row))
+    first = tuple(range(1, RUNGS[0] + 1))
+    racers = [Racer(name, points[name], found) for name, found in measure(points, first).items()]
+    if not any(math.isfinite(rule.cost(each)) for each in racers):
+        raise InputError(
+            f"objective: {', '.join(rule.objectives)}: no run has it; give a longer until, or other objectives"
+        )
+    leaders = [space.shares(each.point) for each in rule.ranked(racers)[:_LEADERS]]
+    for k in range(_DRAWS):
+        if len(points) >= settings:
+            break
+        near = leaders[k % len(leaders)] + _NEAR * random.standard_normal(len(space.variables))
+        _add(points, typed_point(space, np.clip(near, 0.0, 1.0)))
+    drawn = {name: point for name, point in points.items() if name not in {each.name for each in racers}}
+    if drawn:
+        racers += [Racer(name, points[name], found) for name, found in measure(drawn, first).items()]
+    last = RUNGS[0]
+    left = rule.ranked(racers)
+    for more, count in zip(RUNGS[1:], (max(len(racers) // _THIRD, _FINALISTS), _FINALISTS), strict=True):
+        left = _remaining(space, rule, left, count)
+        found = measure({each.name: each.point for each in left}, range(last + 1, last + more + 1))
+        for each in left:
+            each.found = np.concatenate([each.found, found[each.name]], axis=2)
+        last += more
+        left = rule.ranked(left)
+    rest = [each for each in rule.ranked(racers) if each not in left]
+    return [*left, *sorted(rest, key=lambda each: -each.seeds)]
+
+
+def _remaining(space: Space, rule: Rule, ranked: Sequence[Racer], count: int) -> list[Racer]:
+    """The best few, and in place of the last of these the one in the middle of the plateau."""
+    left = list(ranked[:count])
+    plateau = rule.plateau(ranked)
+    if plateau and (middle := middle_of(space, plateau)) not in left:
+        left[-1] = middle
+    return left
+
+
+def middle_of(space: Space, racers: Sequence[Racer]) -> Racer:
+    """The setting that is nearest to the middle of some."""
+    places = np.array([space.shares(each.point) for each in racers])
+    return racers[int(np.argmin(((places - places.mean(axis=0)) ** 2).sum(axis=1)))]
+
+
+def plateau_of(space: Space, racers: Sequence[Racer]) -> dict[str, tuple[float, float]]:
+    """Least and largest value of each variable on a plateau."""
+    return {
+        name: (min(each.point[name] for each in racers), max(each.point[name] for each in racers))
+        for name in space.names
+    }
+
+
+def typed_point(space: Space, shares: Any) -> Point:
+    """The point at a place in the cube, rounded to what one would type as far as the bounds allow."""
+    point = space.point(shares)
+    for each in space.variables:
+        value = typed(each.name, point[each.name])
+        if each.low <= value <= each.high:
+            point[each.name] = marked(each.name, value)
+    return point
+
+
+def _add(points: dict[str, Point], point: Point) -> None:
+    if point not in points.values():
+        points[f"s{len(points)}"] = point
