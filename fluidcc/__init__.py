@@ -89,8 +89,10 @@ if TYPE_CHECKING:
     from fluidcc.studies.sweeps.load import load as load
     from fluidcc.studies.sweeps.wai import WaiSweep as WaiSweep
     from fluidcc.studies.sweeps.wai import wai_sweep as wai_sweep
+    from fluidcc.studies.tuning import FabricTuning as FabricTuning
     from fluidcc.studies.tuning import Tuning as Tuning
     from fluidcc.studies.tuning import tune as tune
+    from fluidcc.studies.tuning import tune_fabric as tune_fabric
     from fluidcc.theory.control.equilibrium import Equilibrium as Equilibrium
     from fluidcc.theory.control.equilibrium import equilibria as equilibria
     from fluidcc.theory.control.equilibrium import equilibrium as equilibrium

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +16,8 @@ from fluidcc.errors import InputError
 from fluidcc.units import TIME, Rate, quantity, show
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from fluidcc.operators import Commands
     from fluidcc.operators.devices import Devices
     from fluidcc.studies.tuning.fabric_result import FabricTuning
@@ -42,6 +45,7 @@ _TOLD = {
     "queue_bytes.p99": "queue p99",
     "pfc_pauses": "PAUSEs",
 }
+_SHOWN = ("slowdown.small.p99", "slowdown.large.p99", "collective_time", "slowdown.p50", "goodput", "queue_bytes.p99")
 
 
 def tune_on_fabric(
@@ -75,7 +79,7 @@ def tune_on_fabric(
     Raises
     ------
     InputError
-        If something makes no sense, or nothing is better than the present setting in nothing.
+        If something makes no sense.
     """
     alien = next((name for name in _OF_FLOWS if getattr(request, name) is not None), None)
     if alien is not None:
@@ -174,7 +178,7 @@ def _cases(
             fixed.setdefault("until", _until(fixed["workload"], [fixed.get("load"), *varied.get("load", [])], network))
     sizes = [each["payload"] for each in sent.options.values() if "payload" in each]
     if "payload" not in varied and sizes[1:]:  # the NIC's MTU is not known
-        varied["payload"] = sizes
+        varied["payload"] = [f"{each:g}" for each in sizes]
     return [{**fixed, **dict(zip(varied, each, strict=True))} for each in itertools.product(*varied.values())]
 
 
@@ -299,45 +303,26 @@ def _again(request: Request, place: str, found: FabricTuning) -> str:
 
 def _print(scheme: str, found: FabricTuning) -> None:
     from rich.console import Console
-    from rich.table import Table
 
     from fluidcc.builders.names import format_value
     from fluidcc.studies.tuning.fabric_result import told
-    from fluidcc.studies.tuning.race import MEASURES
 
     console = Console(highlight=False)
-    hosts = f"{len(found.topology.hosts)} hosts"
-    console.print(
-        f"{scheme} on {hosts}: {len(found.racers)} settings of {', '.join(found.space.names)}, {found.runs} runs"
-    )
+    settings = f"{len(found.racers)} settings of {', '.join(found.space.names)}"
+    console.print(f"{scheme} on {len(found.topology.hosts)} hosts: {settings}, {found.runs} runs")
+    shown = found.best or next((name for name in reversed(found.proofs) if name not in found.yardsticks), None)
     if found.best is None:
         console.print(
-            "nothing to type: no setting is better than the present one without being worse in something", style="bold"
+            "nothing to type: what is better than the present setting in one is worse in another", style="bold"
         )
-    else:
-        console.print(f"recommended: {told(found.proofs[found.best].point)}", style="bold")
-        for line in lines_of(found, found.proofs[found.best]):
+    if shown is not None:
+        word = "recommended" if found.best else "the best that was found"
+        console.print(f"{word}: {told(found.proofs[shown].point)}", style="bold")
+        for line in lines_of(found, found.proofs[shown]):
             console.print(f"  {line}", markup=False)
-    table = Table(box=None)
-    names = [name for name in MEASURES if name != "unfinished"]
-    shown = {_title(found, name): each for name, each in found.proofs.items()}
-    for i, column in enumerate(("over the present setting's", *shown)):
-        table.add_column(column, justify="right" if i else "left")
-    for name in found.space.names:
-        table.add_row(name, *(format_value(name, each.point[name]) for each in shown.values()))
-    for case, says in enumerate(found.says):
-        rows = {name: [each.ratios(case)[name] for each in shown.values()] for name in names}
-        known = {name: row for name, row in rows.items() if any(each["mean"] == each["mean"] for each in row)}
-        if found.says[1:] and shown:
-            table.add_row(_case(found, case, says))
-        for name, row in known.items():
-            if name in _SHOWN or name in found.rule.objectives:
-                table.add_row(_TOLD[name], *(_cell(each) for each in row))
-    if shown:
-        console.print(table)
-    seeds = sorted({each.seeds for each in found.proofs.values()})
-    if seeds:
-        fresh = " or ".join(map(str, seeds))
+    if found.proofs:
+        console.print(_table(found))
+        fresh = " or ".join(map(str, sorted({each.seeds for each in found.proofs.values()})))
         console.print(f"geometric means and 95 % intervals of {fresh} seeds that nothing was chosen by")
     console.print(f"present: {told(found.start)}")
     if found.plateau:
@@ -353,7 +338,26 @@ def _print(scheme: str, found: FabricTuning) -> None:
         console.print(f"{', '.join(found.ends)} {lie}: a wider one may have better")
 
 
-_SHOWN = ("slowdown.small.p99", "slowdown.large.p99", "collective_time", "slowdown.p50", "goodput", "queue_bytes.p99")
+def _table(found: FabricTuning) -> Table:
+    """Settings that fresh seeds ran side by side: values, and ratios to the present setting's in each case."""
+    from rich.table import Table
+
+    from fluidcc.builders.names import format_value
+
+    table = Table(box=None)
+    shown = {_title(found, name): each for name, each in found.proofs.items()}
+    for i, column in enumerate(("over the present setting's", *shown)):
+        table.add_column(column, justify="right" if i else "left")
+    for name in found.space.names:
+        table.add_row(name, *(format_value(name, each.point[name]) for each in shown.values()))
+    for case, says in enumerate(found.says):
+        if found.says[1:]:
+            table.add_row(_case(found, case, says))
+        for name in dict.fromkeys((*_SHOWN, *found.rule.objectives)):
+            row = [each.ratios(case)[name] for each in shown.values()]
+            if any(math.isfinite(each["mean"]) for each in row):
+                table.add_row(_TOLD[name], *(_cell(each) for each in row))
+    return table
 
 
 def lines_of(found: FabricTuning, proof: Racer) -> list[str]:
@@ -376,10 +380,10 @@ def _case(found: FabricTuning, case: int, says: str) -> str:
 
 
 def _title(found: FabricTuning, name: str) -> str:
-    return "recommended" if name == found.best else name if name in found.yardsticks else "refused"
+    return "recommended" if name == found.best else name if name in found.yardsticks else f"refused ({name})"
 
 
 def _cell(ratio: Mapping[str, float]) -> str:
-    if ratio["mean"] != ratio["mean"]:
+    if not math.isfinite(ratio["mean"]):
         return "none"
     return f"{ratio['mean']:.3g} ({ratio['low']:.3g}–{ratio['high']:.3g})"

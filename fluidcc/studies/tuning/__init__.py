@@ -1,6 +1,8 @@
-"""Tuning: the best setting under constraints, found on the hybrid or the fluid, proved by packets."""
+"""Tuning: the best setting under constraints, proved by packets; of one queue, or of a whole fabric."""
 
+from fluidcc.studies.tuning.fabric_result import FabricTuning
+from fluidcc.studies.tuning.on_fabric import tune_fabric
 from fluidcc.studies.tuning.result import Candidate, Tuning
 from fluidcc.studies.tuning.tune import tune
 
-__all__ = ["Candidate", "Tuning", "tune"]
+__all__ = ["Candidate", "FabricTuning", "Tuning", "tune", "tune_fabric"]

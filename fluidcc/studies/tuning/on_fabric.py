@@ -129,10 +129,9 @@ def tune_fabric(
     if not cases:
         raise InputError("cases: there are none; write for example [{'workload': 'web-search', 'until': '2ms'}]")
     network = topology if isinstance(topology, Topology) else named_topology(topology, **shape)
-    others = {PRESENT: start, **(yardsticks or {})}
-    known = {name: point_of(values, space, name) for name, values in others.items()}
-    present = known.pop(PRESENT)
-    known = {name: point for name, point in known.items() if point != present}
+    present = point_of(start, space, "start")
+    others = {name: point_of(values, space, f"yardsticks {name}") for name, values in (yardsticks or {}).items()}
+    known = {name: point for name, point in others.items() if point != present}
     rule = Rule(objectives, worst)
     with connected(dask) as client:
         where = {"threads": threads, "dask": client, "folder": folder}
@@ -198,8 +197,9 @@ def _recommended(space: Space, rule: Rule, racers: list[Racer]) -> list[Racer]:
 
     The one in the middle of the plateau is the first, and what lies at an end of a range the last.
     """
-    kept = [each for each in rule.ranked(rule.kept(racers)) if rule.cost(each) < 0]
-    plateau = [each for each in rule.plateau(racers) if each in kept]
+    kept, plateau = rule.kept(racers), rule.plateau(racers)
+    if not kept:  # then the best is shown for what it trades
+        return [each for each in rule.ranked(racers)[:1] if rule.cost(each) < 0]
     if plateau:
         middle = middle_of(space, plateau)
         kept = [middle, *(each for each in kept if each is not middle)]
@@ -209,12 +209,12 @@ def _recommended(space: Space, rule: Rule, racers: list[Racer]) -> list[Racer]:
 def _proved(rule: Rule, runs: _Runs, chosen: Sequence[Racer], known: Mapping[str, Point]) -> dict[str, Racer]:
     """Run the yardsticks, and settings until one is worse than the present one in nothing, with fresh seeds."""
     found: dict[str, Racer] = {}
-    for k, each in enumerate(chosen[:_PROVED]):
-        points = {each.name: each.point, **(known if k == 0 else {})}
-        found |= _until_narrow(rule, runs, {name: point for name, point in points.items() if name not in found})
+    for each in chosen[:_PROVED]:
+        rest = {name: point for name, point in known.items() if name not in found}
+        found |= _until_narrow(rule, runs, {each.name: each.point, **rest})
         if better(rule, found[each.name]) and not worse(rule, found[each.name]):
             break
-    return found
+    return found or (_until_narrow(rule, runs, known) if known else {})
 
 
 def _until_narrow(rule: Rule, runs: _Runs, points: Mapping[str, Point]) -> dict[str, Racer]:

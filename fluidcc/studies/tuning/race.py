@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.stats import qmc
+from scipy.stats import norm, qmc
 
 from fluidcc.errors import InputError
 from fluidcc.studies.tuning.front import front_of
@@ -37,6 +37,7 @@ MEASURES = {  # of a run, and whether more is better
 OBJECTIVES = ("slowdown.small.p99", "slowdown.large.p99", "collective_time")  # of those that there are
 WITHIN = 0.05  # of the best: what is nearer is as good
 RUNGS = (3, 3, 6)  # seeds that all settings get, then a third of them more, then the finalists
+_EXACT, _LOST = 1e-3, 10.0  # least error of a mean; what an unfinished flow a run takes from the logarithm of a chance
 _FIRST = 0.6  # share of the settings that are spread evenly
 _THIRD, _FINALISTS = 3, 4
 _LEADERS, _NEAR = 4, 0.12  # settings about which others are drawn, and how far off, as shares of a range
@@ -123,30 +124,43 @@ class Rule:
         costs = self.costs(racer)[self.places]
         return float(np.nanmean(costs)) if np.isfinite(costs).any() else math.inf
 
-    def missed(self, racer: Racer, errors: np.ndarray) -> float:
-        """By how much it is worse than the present one: in an objective beyond a standard error, in goodput by 5 %."""
-        costs, slack = self.costs(racer), errors / math.sqrt(racer.seeds)
-        beyond = [costs[place] - slack[place] for place in self.places]
-        goodput = list(MEASURES).index("goodput")
-        if goodput not in self.places:  # of a load that is given: less says that flows end later
-            beyond.append(costs[goodput] - slack[goodput] - math.log1p(WITHIN))
-        return float(np.nansum(np.maximum(beyond, 0.0))) + max(racer.lacking, 0.0)
+    def chance(self, racer: Racer, errors: np.ndarray) -> float:
+        """Logarithm of the probability that it is worse than the present one in nothing, by more than `WITHIN`.
+
+        A mean of so many seeds is normal, about the truth, by the spread of a seed over the root of their number. A
+        flow that does not finish, and does with the present setting, is one in `_LOST`.
+        """
+        kept = list(dict.fromkeys((*self.places, list(MEASURES).index("goodput"))))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            means = np.nanmean(racer.logs[:, kept], axis=2)
+        spread = np.maximum(errors[kept] / math.sqrt(racer.seeds), _EXACT)
+        chances = norm.logcdf((math.log1p(WITHIN) - means) / spread)
+        return float(np.nansum(chances)) - _LOST * max(racer.lacking, 0.0)
 
     def ranked(self, racers: Sequence[Racer]) -> list[Racer]:
-        """Order settings: those that are worse than the present one in nothing first, and then by their cost."""
+        """Order settings by what they gain, times the chance that they lose nothing, the best first.
+
+        As constrained expected improvement does (J. R. Gardner et al., "Bayesian optimization with inequality
+        constraints", ICML 2014): what is just allowed is not the best.
+        """
         errors = spread_of(racers)
-        return sorted(racers, key=lambda each: (self.missed(each, errors), self.cost(each)))
+
+        def key(racer: Racer) -> tuple[bool, float]:
+            gain, chance = -self.cost(racer), self.chance(racer, errors)
+            return (False, -math.log(gain) - chance) if gain > 0 else (True, -gain - chance)
+
+        return sorted(racers, key=key)
 
     def kept(self, racers: Sequence[Racer]) -> list[Racer]:
-        """Settings that are worse than the present one in nothing."""
+        """Settings that are better than the present one and, more likely than not, worse in nothing; best first."""
         errors = spread_of(racers)
-        return [each for each in racers if not self.missed(each, errors)]
+        return [e for e in self.ranked(racers) if self.cost(e) < 0 and self.chance(e, errors) >= math.log(0.5)]
 
     def plateau(self, racers: Sequence[Racer]) -> list[Racer]:
-        """Settings within `WITHIN` of the best, among those that are worse than the present one in nothing."""
+        """Settings that cost no more than `WITHIN` above the best, of those that are `kept`."""
         kept = self.kept(racers)
-        least = min((self.cost(each) for each in kept), default=math.inf)
-        return [each for each in kept if self.cost(each) <= least + math.log1p(WITHIN)]
+        return [each for each in kept if self.cost(each) <= self.cost(kept[0]) + math.log1p(WITHIN)]
 
     def front(self, racers: Sequence[Racer]) -> list[Racer]:
         """Settings of which none is better than another in every objective."""

@@ -1,0 +1,193 @@
+"""``fluidcc tune`` on a whole fabric: what it is asked, what runs, and what is to be typed."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shlex
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from fluidcc.cli import tune_fabric as cli
+from fluidcc.cli.app import run
+from fluidcc.cli.contenders import contenders, read
+from fluidcc.cli.request import Request
+from fluidcc.errors import InputError
+from fluidcc.studies.tuning import on_fabric, race
+from fluidcc.units import Rate
+from fluidcc.workloads.fabrics.shapes import named_topology
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FILES = [str(EXAMPLES / "leaf-100g" / name) for name in ("config_db.json", "nic.txt")]
+FROM = [text for file in FILES for text in ("--from", file)]
+SMALL = ["--topology", "leaf-spine:2x1x2", "--workload", "hadoop", "--load", "60%", "--until", "0.4ms"]
+OVER = ["--over", "kmin=2KB:500KB", "--over", "g"]
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (race, on_fabric):
+        monkeypatch.setattr(module, "RUNGS", (2, 1, 1))
+    monkeypatch.setattr(on_fabric, "_MOST", 4)
+
+
+@pytest.mark.usefixtures("short")
+def test_its_json_has_the_promised_keys(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Names and shapes that scripts rely on; the files that are named are there."""
+    arguments = ["tune", "dcqcn", *FROM, *SMALL, *OVER, "--evaluations", "6", "--packet-size", "4096"]
+    assert run([*arguments, "--write", str(tmp_path), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {"start", "best", "evaluations", "pareto", "plateau", "irrelevant", "cases", "confirmed"} <= told.keys()
+    assert told["start"] == {"kmin": 1048576.0, "g": pytest.approx(1019 / 1024 - 1014 / 1024)}
+    assert set(told["yardsticks"]) == set()  # Kmin alone is nobody's setting
+    assert told["evaluations"] == 6
+    (case,) = told["cases"]
+    assert (case["workload"], case["load"], case["until"]) == ("hadoop", "60%", "0.4ms")
+    assert case["start"]["slowdown.small.p99"] >= 1
+    assert all(low <= high for low, high in told["plateau"].values())
+    assert all(Path(file).exists() for file in told["files"])
+    assert {"tuning.json", "race.png"} <= {Path(file).name for file in told["files"]}
+    assert told["devices"][0].startswith("links to hosts, 100Gbps: Kmin 1.049MB")
+    if told["best"] is not None:
+        assert {"patch.json", "undo.json"} <= {Path(file).name for file in told["files"]}
+    assert run([*arguments, "--write", str(tmp_path)]) == 0  # from what is kept
+    out = capsys.readouterr().out
+    assert "dcqcn on 4 hosts: 6 settings of kmin, g" in out
+    assert "present: kmin 1.049MB, g " in out
+    assert ("repeat it by:" in out) is told["confirmed"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "keys"),
+    [
+        (["--engine", "hybrid"], ("--engine", "no effect")),
+        (["--seeds", "4"], ("--seeds", "no effect")),
+        (["--packets", "0"], ("--packets", "no effect")),
+        (["--no-defaults"], ("--no-defaults", "no effect")),
+        (["--flows", "8"], ("--flows", "no effect")),
+        (["--start", "0,1ms"], ("--start", "leave it out")),
+        (["--over", "timer"], ("timer", "usual bounds", "--over timer=LO:HI")),
+        (["--over", "kmax=1KB"], ("no NAME=LO:HI",)),
+        (["--over", "kmin"], ("kmin", "twice")),
+        (["--over", "kmni=1KB:2KB"], ("kmni", "did you mean kmin")),
+        (["--across", "flows=f.txt"], ("flows", "leave it out")),
+        (["--across", "load"], ("no NAME=V,V",)),
+        (["--across", "load=30%,60%"], ("load", "twice")),
+        (["--across", "seeds=1,2"], ("seeds", "no case")),
+        (["--collective", "all-reduce"], ("--load", "leave out --collective")),
+        (["--bytes", "1MB"], ("--bytes", "--collective all-reduce")),
+        (["--objective", "jain"], ("objective", "slowdown.small.p99")),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    arguments: list[str], keys: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before anything runs: options without effect are named."""
+    assert run(["tune", "dcqcn", *SMALL, "--over", "kmin=2KB:500KB", *arguments, "--evaluations", "4"]) == 2
+    said = capsys.readouterr().err
+    assert all(key in said for key in keys), said
+
+
+def base(**options: Any) -> dict[str, Any]:
+    return {**contenders(["dcqcn"], "hpcc-eval", None, None, None).options["dcqcn"], **options}
+
+
+def test_usual_bounds_come_from_the_port_and_its_packets() -> None:
+    """No Kmin below two packets or a burst; up to twice what anybody uses at this rate."""
+    over = ["kmin", "kmax", "pmax", "g=1/512:1/8"]
+    found = cli._bounds("dcqcn", over, Rate(50e9), base(payload=4096.0))
+    assert found["kmin"] == (2 * (4096 + 62), 2 * 1.6e6)  # Alibaba's 100 KB for each 25 Gb/s
+    assert found["kmax"] == (4 * (4096 + 62), 2 * 6.4e6)
+    assert (found["pmax"], found["g"]) == (("1%", "100%"), ("1/512", "1/8"))
+    bursts = cli._bounds("dcqcn", over, Rate(50e9), base(payload=1024.0, burst=16))
+    assert bursts["kmin"][0] == 16 * (1024 + 62)
+
+
+def test_present_values_are_those_of_links_to_hosts() -> None:
+    """Of files the first of the list, of a preset by the rate; what has none is refused."""
+    sent = contenders(["dcqcn"], "hpcc-eval", None, read(FILES, None), "4096").options["dcqcn"]
+    found = cli._present("dcqcn", sent, ["kmin", "kmax", "pmax", "timer"], Rate(12.5e9))
+    assert found == pytest.approx({"kmin": 1048576, "kmax": 2097152, "pmax": 0.05, "timer": 300e-6})
+    assert cli._present("dcqcn", base(), ["kmin"], Rate(50e9)) == {"kmin": 1.6e6}
+    with pytest.raises(InputError, match="kmin has no present value"):
+        cli._present("hpcc", contenders(["hpcc"], "hpcc-eval", None, None, None).options["hpcc"], ["kmin"], Rate(50e9))
+
+
+NONE = {"workload": None, "load": None, "until": None, "collective": None, "bytes": None}
+
+
+def cases(across: list[str], packet_size: str | None = "4096", **traffic: str) -> list[dict[str, Any]]:
+    sent = contenders(["dcqcn"], "hpcc-eval", None, read(FILES[:1], None), packet_size)
+    return cli._cases({**NONE, **traffic}, across, named_topology("leaf-spine:8x4x8"), sent)
+
+
+def test_cases_are_all_combinations() -> None:
+    found = cases(["load=30%,60%", "burst=1,4"], workload="hadoop", until="1ms")
+    assert [(each["load"], each["burst"]) for each in found] == [("30%", "1"), ("30%", "4"), ("60%", "1"), ("60%", "4")]
+    assert all(each["workload"] == "hadoop" and each["until"] == "1ms" for each in found)
+    both = cases(["burst=1,4"], None, collective="all-reduce", bytes="1MB")
+    assert [(each["burst"], each["payload"]) for each in both] == list(itertools.product("14", ("4096", "1024")))
+    assert all(each["collective"] == "all-reduce" and "until" not in each for each in both)
+    assert [each["payload"] for each in cases(["packet_size=1024,2048"], workload="hadoop")] == ["1024", "2048"]
+
+
+def test_flows_arrive_for_so_long_that_there_are_enough() -> None:
+    """1500 flows of 1.711 MB on 64 hosts of 100 Gb/s at the highest load; of small flows 15 MB a host."""
+    rate, hosts = 12.5e9, 64
+    (one,) = cases([], workload="web-search", load="80%")
+    assert one["until"] == f"{1e3 * 1500 * 1711250 / (0.8 * hosts * rate):.4g}ms"
+    two = cases(["load=20%,60%"], workload="web-search")
+    assert {each["until"] for each in two} == {f"{1e3 * 1500 * 1711250 / (0.6 * hosts * rate):.4g}ms"}
+    (small,) = cases([], workload="alibaba-storage")
+    assert small["until"] == "1.2ms"
+    assert "until" not in cases([], workload="permutation")[0]
+
+
+def stand_in(**fields: Any) -> Any:
+    return SimpleNamespace(
+        **{"point": {"kmin": 2e5, "pmax": 0.15, "g": 1 / 64}, "cases": [{"workload": "hadoop"}]} | fields
+    )
+
+
+def test_the_printed_command_runs_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    """Files, port, --set, packets, rate and case are in it, and the setting as it raced."""
+    request = Request(
+        "dcqcn", sources=FILES, port="Ethernet0", sets=["rate_ai=10Mbps"], packet_size="4096B", delay="2us"
+    )
+    case = {"workload": "hadoop", "load": "60%", "until": "0.2ms", "burst": "4"}
+    command = cli._again(request, "leaf-spine:2x1x2", stand_in(cases=[case]))
+    typed = shlex.split(command)
+    options = dict(zip(typed[3::2], typed[4::2], strict=True))
+    assert typed[:3] == ["fluidcc", "fabric", "dcqcn"]
+    assert options == {
+        "--from": FILES[1], "--port": "Ethernet0", "--topology": "leaf-spine:2x1x2", "--packet-size": "4096B",
+        "--delay": "2us", "--set": "rate_ai=10Mbps", "--workload": "hadoop", "--load": "60%", "--until": "0.2ms",
+        "--burst": "4", "--seeds": "8", "--setting": "new:kmin=200KB,pmax=0.15,g=0.015625",
+    }  # fmt: skip
+    assert run([*typed[1:-4], "--seeds", "2", *typed[-2:]]) == 0
+    assert "dcqcn-new against dcqcn" in " ".join(capsys.readouterr().out.split())
+    ring = cli._again(request, "leaf-spine:2x1x2", stand_in(cases=[{"collective": "all-reduce", "payload": "1024"}]))
+    assert ring.startswith("fluidcc collective all-reduce --scheme dcqcn ")
+    assert "--packet-size 1024 " in ring
+    assert cli._again(request, "leaf-spine:2x1x2", stand_in(point=None)) == ""
+
+
+def test_every_tiers_switch_gets_its_patch() -> None:
+    """A ToR's ports to hosts and up, the tier above from its own file, and the NIC once."""
+    other = str(EXAMPLES / "fabric-400g" / "config_db.json")
+    sources = [FILES[0], other, FILES[1]]
+    made = cli._typed(Request("dcqcn", sources=sources), read(sources, None), stand_in())
+    assert set(made) == {"", "tier2"}
+    assert made[""].registers.keys() == {"dce_tcp_g"}
+    assert made["tier2"].registers == {}
+    profile = next(row["value"] for row in made[""].patch if row["path"].startswith("/WRED_PROFILE/"))
+    assert (profile["green_min_threshold"], profile["green_drop_probability"]) == ("200000", "15")
+    assert "changes 32 ports" in made[""].notes[0]  # 24 to hosts, 8 up
+    (kmin,) = [row for row in made["tier2"].patch if row["path"].endswith("green_min_threshold")]
+    assert kmin == {"op": "replace", "path": "/WRED_PROFILE/RDMA_HOST/green_min_threshold", "value": "200000"}
+    nic = cli._typed(Request("dcqcn", sources=FILES[1:]), read(FILES[1:], None), stand_in())
+    assert (nic[""].patch, nic[""].registers.keys()) == ([], {"dce_tcp_g"})
+    assert cli._typed(Request("dcqcn", sources=FILES), read(FILES, None), stand_in(point=None)) == {}
