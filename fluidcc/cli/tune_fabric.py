@@ -333,9 +333,8 @@ def _print(scheme: str, found: FabricTuning) -> None:
         console.print(f"within 5 % of the best, by the seeds that chose: {ends}")
     if found.irrelevant:
         console.print(f"hardly matters: {', '.join(found.irrelevant)}")
-    if found.ends:
-        lie = "lies at the end of its range" if len(found.ends) == 1 else "lie at the end of their ranges"
-        console.print(f"{', '.join(found.ends)} {lie}: a wider one may have better")
+    for note in found.notes:
+        console.print(note, markup=False)
 
 
 def _table(found: FabricTuning) -> Table:
@@ -375,8 +374,8 @@ def lines_of(found: FabricTuning, proof: Racer) -> list[str]:
 
 def _case(found: FabricTuning, case: int, says: str) -> str:
     """Name a case by what its traffic does not say."""
-    more = {name: value for name, value in found.cases[case].items() if name in ("payload", "burst")}
-    return says + "".join(f", {'packets of' if name == 'payload' else name} {value}" for name, value in more.items())
+    payload, burst = (found.cases[case].get(name) for name in ("payload", "burst"))
+    return says + (f", packets of {payload} B" if payload else "") + (f", bursts of {burst}" if burst else "")
 
 
 def _title(found: FabricTuning, name: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, StrMethodFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator, StrMethodFormatter
 
 from fluidcc import units
 from fluidcc.builders.names import format_value
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colours, which those who confuse red and green tell apart too.
 _PRESENT, _BEST, _OTHER, _LINE = "#D55E00", "#0072B2", "#009E73", "0.35"
+_NARROW = 3.0  # largest over smallest value below which all ticks of such an axis have numbers
 _WIDE = 20.0  # largest over smallest value from which on an axis is logarithmic
 
 
@@ -277,8 +278,13 @@ def plot_race(found: FabricTuning) -> Picture:
     for draw, which in ((axis.axhline, "y"), (axis.axvline, "x"))[: len(shown)]:
         draw(1.0, color=_PRESENT, ls="--", lw=0.9)
         _logarithmic(axis, which)
+        line, (low, high) = (axis.xaxis, axis.get_xlim()) if which == "x" else (axis.yaxis, axis.get_ylim())
+        if high < _NARROW * low:  # too few whole numbers to read it by
+            line.set_minor_formatter(StrMethodFormatter("{x:g}"))
     texts = [f"{_SAID.get(name, name)}, over the present setting's [1]" for name in shown]
     axis.set_xlabel(texts[0] if len(shown) > 1 else "settings, the best first")
+    if len(shown) == 1:
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.set_ylabel(texts[-1])
     axis.grid(alpha=0.3)
     axis.legend(fontsize="small")

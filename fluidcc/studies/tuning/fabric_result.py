@@ -56,6 +56,8 @@ class FabricTuning(Comparable):
         Variables that the plateau covers half the range of, or more.
     runs : int
         In packets.
+    notes : list of str
+        What is not as hoped: ends of ranges, intervals that stayed wide.
     """
 
     space: Space
@@ -71,16 +73,12 @@ class FabricTuning(Comparable):
     plateau: dict[str, tuple[float, float]]
     irrelevant: list[str]
     runs: int
+    notes: list[str]
 
     @property
     def point(self) -> Point | None:
         """Values of the recommended setting; None if there is none."""
         return None if self.best is None else self.proofs[self.best].point
-
-    @property
-    def ends(self) -> list[str]:
-        """Variables of the recommended setting that are at an end of their range."""
-        return [] if self.point is None else self.space.ends(self.point)
 
     def __repr__(self) -> str:
         """The recommended setting, in a line."""
@@ -96,7 +94,7 @@ class FabricTuning(Comparable):
         dict
             ``start`` and ``best`` (None where none is better), ``evaluations``, ``runs``, ``pareto``: settings of which
             none is better in every objective; ``plateau``, ``irrelevant``; ``cases``, each with the metrics of
-            ``start`` and ``best`` and the ``ratios`` of all that were proved; ``confirmed``.
+            ``start`` and ``best`` and the ``ratios`` of all that were proved; ``confirmed``, ``notes``.
         """
         proved = None if self.best is None else self.proofs[self.best]
         shown = proved or next(iter(self.proofs.values()), None)
@@ -124,9 +122,9 @@ class FabricTuning(Comparable):
                 "yardsticks": self.yardsticks,
                 "plateau": {name: list(ends) for name, ends in self.plateau.items()},
                 "irrelevant": self.irrelevant,
-                "at_an_end": self.ends,
                 "cases": cases,
                 "confirmed": self.best is not None,
+                "notes": self.notes,
             }
         )
 

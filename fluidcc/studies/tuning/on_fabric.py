@@ -164,17 +164,31 @@ def tune_fabric(
         plateau=ranges,
         irrelevant=[name for name, span in spans.items() if span >= _HALF],
         runs=runs.count,
+        notes=_notes(space, rule, None if best is None else proofs[best.name]),
     )
 
 
+def _notes(space: Space, rule: Rule, best: Racer | None) -> list[str]:
+    """Say what of a recommended setting is not as hoped."""
+    if best is None:
+        return []
+    ends, unsure = space.ends(best.point), wide(rule, best)
+    lie = "lies at the end of its range" if len(ends) == 1 else "lie at the end of their ranges"
+    notes = [f"{', '.join(ends)} {lie}: a wider one may have better"] if ends else []
+    if unsure:
+        more = f"{best.seeds} seeds leave more than 10 % either way: a longer until has more flows"
+        notes.append(f"{', '.join(dict.fromkeys(unsure))}: {more}")
+    return notes
+
+
 def worse(rule: Rule, racer: Racer) -> list[str]:
-    """Say in what a setting is worse than the present one: beyond its interval, and beyond `WITHIN`."""
+    """Measures in which a setting is worse than the present one by more than `WITHIN`, sure or not, in any case."""
     found = []
     for case in range(len(racer.found)):
         ratios = racer.ratios(case)
         for name in dict.fromkeys((*rule.objectives, "goodput")):
-            mean, low, high = (ratios[name][key] for key in ("mean", "low", "high"))
-            if (high < 1 and mean < 1 / (1 + WITHIN)) if MEASURES[name] else (low > 1 and mean > 1 + WITHIN):
+            mean = ratios[name]["mean"]
+            if (1 / mean if MEASURES[name] else mean) > 1 + WITHIN:
                 found.append(name)
     if racer.lacking > 0:
         found.append("unfinished")
@@ -226,15 +240,19 @@ def _until_narrow(rule: Rule, runs: _Runs, points: Mapping[str, Point]) -> dict[
             before = [found[name].found] if name in found else []
             found[name] = Racer(name, points[name], np.concatenate([*before, each], axis=2))
         first = found[next(iter(points))]
-        halves = [
-            (ratios["high"] - ratios["low"]) / 2 / ratios["mean"]
-            for case in range(len(first.found))
-            for name, ratios in first.ratios(case).items()
-            if name in rule.objectives
-        ]
-        if all(half <= _NARROW for half in halves if half == half):
+        if not wide(rule, first):
             break
     return found
+
+
+def wide(rule: Rule, racer: Racer) -> list[str]:
+    """Objectives of which half the interval is more than 10 %, in any case."""
+    return [
+        name
+        for name in rule.objectives
+        for ratios in (racer.ratios(case)[name] for case in range(len(racer.found)))
+        if (ratios["high"] - ratios["low"]) / 2 > _NARROW * ratios["mean"]
+    ]
 
 
 class _Runs:
