@@ -28,9 +28,8 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "fluidcc tune dcqcn --flows 8 --over kmin=2KB:100KB --over pmax=1%:100%",
-    "fluidcc tune dcqcn --from config_db.json --from nic.txt \\\n    --over g=1/1024:1/4 --evaluations 100 --write out",
-    "fluidcc tune dcqcn --from config_db.json --from nic.txt \\\n    --over kmin --over kmax --over pmax "
-    "--workload web-search --load 50%",
+    "fluidcc tune dcqcn --from config_db.json --from nic.txt --over kmin \\\n    --over kmax --workload web-search "
+    "--write out",
 )
 PICTURES = ("front.png", "sensitivity.png", "packets.png", PICTURE)
 PACKET_SIZE = "packet_size"

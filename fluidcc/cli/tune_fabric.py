@@ -183,7 +183,7 @@ def _cases(
 
 
 def _until(workload: str, loads: Sequence[Any], network: Topology) -> str:
-    """How long flows arrive by default."""
+    """Return for how long flows arrive by default."""
     from fluidcc.builders.workloads import load_of
     from fluidcc.workloads.fabrics.mix import mean_size
 

@@ -16,7 +16,7 @@ import pytest
 
 from fluidcc.cli.app import app, run
 from fluidcc.operators import behaviour
-from tests.docs.printed import LESS
+from tests.docs.printed import less_of
 
 # What is by nature the user's: a switch's and a NIC's settings.
 SETTINGS = Path(__file__).parents[2] / "examples" / "leaf-100g"
@@ -72,7 +72,7 @@ def test_examples_run_as_printed(command: str, tmp_path: Path, monkeypatch, caps
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(behaviour, "SEEDS", 2)  # of the audit
     for words in examples_of(help_of(*filter(None, [command]))):
-        status = run([*words[1:], *LESS.get(words[1], [])])
+        status = run([*words[1:], *less_of(words)])
         out, err = capsys.readouterr()
         assert status == 0, (words, err)
         assert out

@@ -107,7 +107,7 @@ def test_usual_bounds_come_from_the_port_and_its_packets() -> None:
 
 
 def test_present_values_are_those_of_links_to_hosts() -> None:
-    """Of files the first of the list, of a preset by the rate; what has none is refused."""
+    """A list of files gives the first, a preset its rule for the rate; what has none is refused."""
     sent = contenders(["dcqcn"], "hpcc-eval", None, read(FILES, None), "4096").options["dcqcn"]
     found = cli._present("dcqcn", sent, ["kmin", "kmax", "pmax", "timer"], Rate(12.5e9))
     assert found == pytest.approx({"kmin": 1048576, "kmax": 2097152, "pmax": 0.05, "timer": 300e-6})

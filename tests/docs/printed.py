@@ -20,6 +20,7 @@ _PLACEHOLDER = re.compile(r"(?<![\w.])(?:NAME|FILE|FILE\.\w+|SCHEME|COMMAND|DIR|
 # Of what takes minutes, less: what is given twice counts the second time. `tests/cli/test_demo.py` tunes with packets.
 LESS = {
     "tune": ["--evaluations", "4", "--seeds", "1", "--packets", "0", "--sensitivity", "0", "--until", "5ms"],
+    "race": ["--evaluations", "4", "--until", "200us"],  # `tune` on a whole fabric
     "fabric": ["--seeds", "1"],
     "collective": ["--seeds", "1"],
     "audit": ["--packets", "0"],
@@ -44,6 +45,11 @@ class Printed(NamedTuple):
     def is_template(self) -> bool:
         """Whether the reader has to put something in."""
         return bool(_PLACEHOLDER.search(self.text)) or "$" in self.text or len(self.words) < 2
+
+
+def less_of(words: list[str]) -> list[str]:
+    """Options that a command takes less time with."""
+    return LESS.get("race" if words[1] == "tune" and "--workload" in words else words[1], [])
 
 
 def commands(page: Path) -> list[Printed]:

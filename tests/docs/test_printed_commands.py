@@ -17,7 +17,7 @@ import fluidcc as fc
 from fluidcc.cli.app import app, run
 from fluidcc.operators import behaviour
 from fluidcc.proofs.verdict.registry import list_claims, list_figures
-from tests.docs.printed import LESS, PAGES, ROOT, Printed, commands, samples
+from tests.docs.printed import PAGES, ROOT, Printed, commands, less_of, samples
 from tests.together import together
 
 ALL = [one for page in PAGES for one in commands(page)]
@@ -131,7 +131,7 @@ def test_runs_as_printed(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     if any("measured.nc" in one.text for one in to_run(page)):
         assert run(MEASURED.split()[1:]) == 0
     for one in to_run(page):
-        less = [*LESS.get(one.words[1], []), *(word for part in LESS_OF if part in one.text for word in LESS_OF[part])]
+        less = [*less_of(one.words), *(word for part in LESS_OF if part in one.text for word in LESS_OF[part])]
         status = run([*one.words[1:], *less])
         expected = (0, 1) if one.words[1] == "crosscheck" else (0, 3) if "--fail-on" in one.words else (0,)
         assert status in expected, one.text

@@ -33,7 +33,7 @@ from fluidcc.workloads.fabrics.topology import Topology
 
 PRESENT = "present"
 _FRESH = 1000  # seeds from here on prove what seeds 1, 2, ... have chosen
-_TOGETHER, _MOST = 4, 16  # of these at a time, and in all
+_TOGETHER, _MOST = 4, 24  # of these at a time, and in all
 _NARROW = 0.1  # half an interval that is narrow enough, as a share
 _PROVED = 3  # settings at most, until one is worse than the present one in nothing
 _SIZES = {"p99_small": "slowdown.small.p99", "p99_large": "slowdown.large.p99", "p50": "slowdown.p50"}

@@ -66,7 +66,7 @@ class Racer:
 
     @property
     def seeds(self) -> int:
-        """How many it ran with."""
+        """Number of seeds that it ran with."""
         return self.found.shape[2]
 
     @property
@@ -92,7 +92,7 @@ class Racer:
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """What makes one setting better than another.
+    """Order of settings: the gain over the present one, and the chance to lose nothing.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class Rule:
 
     @property
     def places(self) -> list[int]:
-        """Where the objectives are among `MEASURES`."""
+        """Places of the objectives among `MEASURES`."""
         return [list(MEASURES).index(name) for name in self.objectives]
 
     def costs(self, racer: Racer) -> np.ndarray:
