@@ -42,8 +42,9 @@ def tried(
 
     Returns
     -------
-    words, command : str
-        In what the setting is better and worse, or why it was not tried; and what repeats the run, empty if none was.
+    words, commands : str
+        In what the setting is better and worse, or why it was not tried; and a line that repeats the run, empty if none
+        was, followed by what finds a setting without a trade if this one is worse in something.
     """
     try:
         return _tried(scheme, [str(source) for source in sources], point, port, sets, preset, packet_size)
@@ -83,9 +84,10 @@ def _tried(
     options += [] if preset is None else [f"--preset {preset}"]
     options += [f"--set {shlex.quote(text)}" for text in kept]
     options.append(f"--packet-size {size}")
-    command = (
-        f"fluidcc fabric {scheme} {' '.join(options)} --topology {SHAPE} --workload {WORKLOAD} --load 50% "
-        f"--until {until} --seeds {SEEDS} --setting {shlex.quote(setting)}"
-    )
+    same = f"{scheme} {' '.join(options)} --topology {SHAPE} --workload {WORKLOAD} --load 50%"
+    command = f"fluidcc fabric {same} --until {until} --seeds {SEEDS} --setting {shlex.quote(setting)}"
+    if "worse: " in words:
+        over = " ".join(f"--over {name}" for name in ("kmin", "kmax", "pmax", "g") if name in point)
+        command += f"\nfind one that is worse in nothing, in some minutes:\n  fluidcc tune {same} {over}"
     where = f"{len(found.topology.hosts)} hosts of {SHAPE}, {found.says}, packets of {size} B, {SEEDS} seeds"
     return f"on a whole fabric ({where}), against the present setting: {words}", command

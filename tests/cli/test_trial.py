@@ -32,7 +32,7 @@ def test_the_printed_command_says_the_same(capsys: pytest.CaptureFixture[str]) -
     capsys.readouterr()
     where = "4 hosts of leaf-spine:2x1x2, web-search at 50 % load, packets of 4096 B, 3 seeds"
     assert words.startswith(f"on a whole fabric ({where}), against the present setting: ")
-    typed = shlex.split(command)
+    typed = shlex.split(command.splitlines()[0])
     assert typed[0] == "fluidcc"
     assert "--set rate_ai=10Mbps" in command
     assert "flows=" not in command
@@ -46,7 +46,7 @@ def test_all_values_of_a_point_are_in_its_setting() -> None:
     """A value that is lost would leave the present one, unsaid."""
     words, command = trial.tried("dcqcn", FILES, POINT, sets=["packet_size = 1024B"])
     assert "packets of 1024 B, 3 seeds" in words
-    typed = shlex.split(command)
+    typed = shlex.split(command.splitlines()[0])
     assert typed[typed.index("--packet-size") + 1] == "1024"
     setting = typed[typed.index("--setting") + 1]
     sent = contenders(["dcqcn"], "hpcc-eval", None, read(FILES, None), "4096", [setting])
@@ -67,3 +67,19 @@ def test_what_cannot_be_tried_says_why(tmp_path: Path) -> None:
     assert words.startswith("not tried on a whole fabric: ")
     assert "does not mark" in words
     assert command == ""
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(
+    ("words", "more"), [("better: p99 x0.5; worse: goodput x0.9", True), ("better: p99 x0.5", False)]
+)
+def test_a_trade_names_the_command_that_finds_none(monkeypatch: pytest.MonkeyPatch, words: str, more: bool) -> None:
+    """With the same files, packets and fabric, over what was tuned; no such line where nothing is worse."""
+    monkeypatch.setattr("fluidcc.cli.fabric.words_against", lambda *_: words)
+    _, lines = trial.tried("dcqcn", FILES, POINT, port="Ethernet0", sets=["rate_ai=10Mbps"])
+    assert ("fluidcc tune" in lines) is more
+    if more:
+        run_again, _, typed = (shlex.split(line) for line in lines.splitlines())
+        assert typed[:2] == ["fluidcc", "tune"]
+        assert typed[2 : typed.index("--over")] == run_again[2 : run_again.index("--until")]
+        assert typed[typed.index("--over") :] == ["--over", "kmin", "--over", "pmax", "--over", "g"]
