@@ -20,14 +20,14 @@ from fluidcc.cli.contenders import contenders, read, with_values
 from fluidcc.studies.tuning import on_fabric
 from fluidcc.studies.tuning.fabric_result import told
 from fluidcc.studies.tuning.on_fabric import tune_fabric
-from fluidcc.studies.tuning.race import OBJECTIVES, RUNGS, Racer, Rule, typed_point
+from fluidcc.studies.tuning.race import CHOOSING, OBJECTIVES, RUNGS, Racer, Rule, typed_point
 from fluidcc.studies.tuning.space import Space, space_of
 from fluidcc.workloads.fabrics.shapes import named_topology
 from fluidcc.workloads.fabrics.topology import Topology
 
 HERE = Path(__file__).parents[1] / "examples"
 OVER = ["kmin", "kmax", "pmax", "g"]
-_FRESH, _SEEDS = 3000, 16
+_FRESH, _SEEDS = 9000, 16
 
 
 def main() -> None:
@@ -37,14 +37,14 @@ def main() -> None:
     parser.add_argument("--workload", default="web-search")
     parser.add_argument("--packet-size", default="4096")
     parser.add_argument("--settings", type=int, default=40)
-    parser.add_argument("--times", type=float, default=10.0, help="as many runs of random settings")
+    parser.add_argument("--times", type=float, default=10.0, help="as many runs of random settings; 0: none")
     parser.add_argument("--seeds", nargs="*", type=int, default=[1], help="of the draws")
     options = parser.parse_args()
     files = [str(options.folder / name) for name in ("config_db.json", "nic.txt")]
     sent = contenders(["dcqcn"], "hpcc-eval", None, read(files, None), options.packet_size)
     base = next(iter(sent.options.values()))
     network = named_topology(options.topology, **sent.rates(options.topology, {}))
-    bounds = cli._bounds("dcqcn", OVER, network.host_rate, base)
+    bounds = cli._bounds("dcqcn", OVER, network.host_rate, [base])
     traffic = {"workload": options.workload, "load": "50%", "until": None, "collective": None, "bytes": None}
     cases = cli._cases(traffic, [], network, sent)
 
@@ -62,8 +62,10 @@ def main() -> None:
         )  # fmt: skip
         best = None if found.best is None else found.proofs[found.best]
         _told(f"race, seed {seed}", found.runs, began, used, best, make, network, cases)
+        if options.times == 0:
+            continue
         began, used = time.perf_counter(), _cpu()
-        runs = on_fabric._Runs(make, network, cases, {}, 0)
+        runs = on_fabric._Runs(make, network, {}, cases, {}, 0)
         racers = _random(space_of(bounds), runs, int(options.times * found.runs / sum(RUNGS) / len(cases)), seed)
         kept = Rule(OBJECTIVES).kept(racers)
         _told(f"{len(racers)} at random", runs.count, began, used, kept[0] if kept else None, make, network, cases)
@@ -73,7 +75,7 @@ def _random(space: Space, runs: Any, count: int, seed: int) -> list[Racer]:
     places = qmc.LatinHypercube(len(space.variables), rng=1000 + seed).random(count)
     points = {f"r{k}": typed_point(space, row) for k, row in enumerate(places)}
     with runs.bar:
-        found = runs.measure(points, range(1, sum(RUNGS) + 1))
+        found = runs.measure(points, range(CHOOSING + 1, CHOOSING + 1 + sum(RUNGS)))
     return [Racer(name, points[name], each) for name, each in found.items()]
 
 
@@ -91,7 +93,7 @@ def _told(
     if best is None:
         print(f"| {what} | {count} | {spent} | none | | |", flush=True)
         return
-    fresh = on_fabric._Runs(make, network, cases, {}, 0).measure(
+    fresh = on_fabric._Runs(make, network, {}, cases, {}, 0).measure(
         {"best": best.point}, range(_FRESH + 1, _FRESH + 1 + _SEEDS)
     )
     ratios = Racer("best", best.point, fresh["best"]).ratios(0)

@@ -88,6 +88,6 @@ def _tried(
     command = f"fluidcc fabric {same} --until {until} --seeds {SEEDS} --setting {shlex.quote(setting)}"
     if "worse: " in words:
         over = " ".join(f"--over {name}" for name in ("kmin", "kmax", "pmax", "g") if name in point)
-        command += f"\nfind one that is worse in nothing, in some minutes:\n  fluidcc tune {same} {over}"
+        command += f"\nfind one that trades less, in some minutes:\n  fluidcc tune {same} {over}"
     where = f"{len(found.topology.hosts)} hosts of {SHAPE}, {found.says}, packets of {size} B, {SEEDS} seeds"
     return f"on a whole fabric ({where}), against the present setting: {words}", command

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fluidcc.workloads.fabrics.topology import Topology
 
 SHAPE = "leaf-spine:4x4x8"
-SETTINGS = 40
+SETTINGS, _LEAST_SETTINGS = 40, 4
 PICTURE = "race.png"
 _FLOWS = 1500  # of a run, as far as each host could send so many bytes while they arrive:
 _SENT = 1.5e7, 1e8
@@ -81,6 +81,10 @@ def tune_on_fabric(
     InputError
         If something makes no sense.
     """
+    if settings is not None and settings < _LEAST_SETTINGS:
+        raise InputError(f"--evaluations: {settings} settings are too few to race; give {_LEAST_SETTINGS} or more")
+    if traffic["collective"] is not None and "," in traffic["collective"]:
+        raise InputError("--collective: give one, or several as cases: --across collective=all-reduce,all-to-all")
     alien = next((name for name in _OF_FLOWS if getattr(request, name) is not None), None)
     if alien is not None:
         raise InputError(f"--{alien.replace('_', '-')}: flows on a fabric are those of --workload; leave it out")
@@ -97,7 +101,7 @@ def tune_on_fabric(
     network = named_topology(place, **shape)
     cases = _cases(traffic, across, network, sent)
     rate = network.host_rate
-    bounds = _bounds(scheme, over, rate, base)
+    bounds = _bounds(scheme, over, rate, [{**base, **case} for case in cases])
     present = _present(scheme, base, list(bounds), rate)
     for line in (*sent.words(network), *network.words):
         output.tell(line)
@@ -108,7 +112,7 @@ def tune_on_fabric(
     found = tune_fabric(
         make,
         bounds,
-        network,
+        place,
         cases=cases,
         start=present,
         yardsticks=_yardsticks(scheme, rate, present),
@@ -118,19 +122,29 @@ def tune_on_fabric(
         seed=seed,
         dask=scheduler,
         folder=None if write is None else Path(write) / "runs",
+        **shape,
     )
     files: list[str] = []
     if write is not None:
         files = [str(path) for path in found.write(write)]
-        for name, each in _typed(request, devices, found).items():
+        typed = _typed(request, devices, found)
+        for name, each in typed.items():
             files += [str(path) for path in each.write(Path(write) / name)]
+        tiers, switches = max(found.topology.tiers.values()), sum(map(is_switch, request.sources or []))
+        if {"kmin", "kmax", "pmax"} & bounds.keys() and typed and switches < tiers:
+            found.notes.append(
+                f"switches of tier {switches + 1} and above have the same thresholds in these runs, and no file: "
+                "give theirs by --from, in the order of the tiers"
+            )
     again = _again(request, place, found)
     if json:
-        output.print_json(found.as_dict() | {"devices": sent.words(network), "command": again, "files": files})
+        output.print_json(found.as_dict() | {"devices": sent.words(network), "commands": again, "files": files})
         return
     _print(scheme, found)
     if again:
-        print(f"repeat it by:\n  {again}")
+        print(f"with {_AGAIN} other seeds:")
+    for line in again:
+        print(f"  {line}")
     if files:
         print("written: " + ", ".join(files))
 
@@ -138,13 +152,14 @@ def tune_on_fabric(
 def _text(name: str, value: float) -> str:
     from fluidcc.builders.names import dimension_of
 
-    return show(value, dimension_of(name), 6)
+    return show(value, dimension_of(name), 12)
 
 
 def _cases(
     traffic: Mapping[str, str | None], across: Sequence[str], network: Topology, sent: Contenders
 ) -> list[dict[str, Any]]:
     """All combinations of what is sent."""
+    from fluidcc.builders.workloads import load_of
     from fluidcc.surface import keywords
     from fluidcc.workloads.collectives.evaluate import collective
     from fluidcc.workloads.fabrics.evaluate import fabric
@@ -152,8 +167,8 @@ def _cases(
 
     fixed: dict[str, Any] = {name: value for name, value in traffic.items() if value is not None}
     varied: dict[str, list[Any]] = {}
-    kind = fixed.get("collective")
-    known = [*keywords(fabric if kind is None else collective), "packet_size"]
+    kind = fixed.get("collective") or ("" if any(text.startswith("collective") for text in across) else None)
+    known = [*keywords(fabric if kind is None else collective), "collective", "packet_size"]
     for text in across:
         name, equals, values = text.partition("=")
         name, listed = name.strip(), [value.strip() for value in values.split(",")]
@@ -164,7 +179,9 @@ def _cases(
                 f"--across: {name[:40]!r} is no case of a fabric; write for example load=30%,60% or burst=1,4"
             )
         if name in varied or name in fixed:
-            raise InputError(f"--across: {name} is given twice, or by an option of its own; leave one of them out")
+            raise InputError(f"--across: {name} is given twice, or by --{name} too; leave one of them out")
+        if len(set(listed)) < len(listed):
+            raise InputError(f"--across: {text[:60]!r} has a value twice; write each once")
         varied["payload" if name == "packet_size" else name] = listed
     for name in ("load", "workload", "until"):
         if kind is not None and name in fixed and name != "until":
@@ -174,27 +191,31 @@ def _cases(
             raise InputError("--bytes: belongs to --collective; write --collective all-reduce beside it")
         if not {"workload", "flows", "incast"} & {*fixed, *varied}:
             raise InputError("--workload: nothing is sent; write --workload web-search, or --collective all-reduce")
-        if "workload" in fixed and "until" not in varied and fixed["workload"] not in PATTERNS:
-            fixed.setdefault("until", _until(fixed["workload"], [fixed.get("load"), *varied.get("load", [])], network))
+        named = [each for each in (fixed.get("workload"), *varied.get("workload", [])) if each is not None]
+        named = [each for each in named if each not in PATTERNS]
+        if named and "until" not in {*fixed, *varied}:
+            loads = [load_of(each) for each in (fixed.get("load"), *varied.get("load", [])) if each is not None]
+            fixed["until"] = show(max(_until(each, max(loads, default=_LOAD), network) for each in named), TIME)
     sizes = [each["payload"] for each in sent.options.values() if "payload" in each]
     if "payload" not in varied and sizes[1:]:  # the NIC's MTU is not known
         varied["payload"] = [f"{each:g}" for each in sizes]
     return [{**fixed, **dict(zip(varied, each, strict=True))} for each in itertools.product(*varied.values())]
 
 
-def _until(workload: str, loads: Sequence[Any], network: Topology) -> str:
-    """Return for how long flows arrive by default."""
-    from fluidcc.builders.workloads import load_of
+def _until(workload: str, load: float, network: Topology) -> float:
+    """Return for how long a workload's flows arrive by default [s]."""
     from fluidcc.workloads.fabrics.mix import mean_size
 
-    load = max((load_of(each) for each in loads if each is not None), default=_LOAD)
     sent = _FLOWS * mean_size(workload) / (load * len(network.hosts))
-    return show(min(max(sent, _SENT[0]), _SENT[1]) / network.host_rate, TIME)
+    return min(max(sent, _SENT[0]), _SENT[1]) / network.host_rate
 
 
-def _bounds(scheme: str, over: Sequence[str], rate: Rate, base: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Bounds of what is tuned; by default those of what anybody uses at this rate, and of the packets."""
+def _bounds(
+    scheme: str, over: Sequence[str], rate: Rate, cases: Sequence[Mapping[str, Any]]
+) -> dict[str, tuple[Any, Any]]:
+    """Bounds of what is tuned; by default those of what anybody uses at this rate, and of the cases' packets."""
     from fluidcc.builders.names import check_name
+    from fluidcc.units import SIZE
 
     found: dict[str, tuple[Any, Any]] = {}
     for text in over:
@@ -205,21 +226,31 @@ def _bounds(scheme: str, over: Sequence[str], rate: Rate, base: Mapping[str, Any
             raise InputError(f"--over: {name} is given twice; give its bounds once")
         if equals and (len(ends) != 2 or not all(ends)):
             raise InputError(f"--over: {text[:60]!r} is no NAME=LO:HI; write for example --over g=1/1024:1/16")
-        usual = _usual(rate, base)
+        usual = _usual(rate, cases)
         if not equals and name not in usual:
             raise InputError(f"--over: {name} has no usual bounds; write --over {name}=LO:HI")
         found[name] = (ends[0], ends[1]) if equals else usual[name]
+    for one, other in (("kmin", "kmax"), ("kmax", "kmin")):  # of which the other stays as it is
+        if one in found and other not in found:
+            edge = _present(scheme, cases[0], [other], rate)[other]
+            low, high = (float(quantity(each, SIZE, f"--over {one}")) for each in found[one])
+            if low > edge if one == "kmin" else high < edge:
+                raise InputError(f"--over: {one} would pass the present {other}, {show(edge, SIZE)}; tune {other} too")
+            found[one] = (low, min(high, edge)) if one == "kmin" else (max(low, edge), high)
     return found
 
 
-def _usual(rate: Rate, base: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+def _usual(rate: Rate, cases: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, Any]]:
     """No Kmin below two packets or a burst, and no threshold beyond twice what anybody uses at this rate."""
     from fluidcc.operators.reference_thresholds import yardsticks
     from fluidcc.scenario.frames import IN_BUFFER
     from fluidcc.units import COUNT, SIZE
 
-    packet = quantity(base.get("payload", base.get("packet_size", 1000.0)), SIZE) + IN_BUFFER
-    least = max(_PACKETS, quantity(base.get("burst", 1), COUNT)) * packet
+    least = max(
+        max(_PACKETS, quantity(case.get("burst", 1), COUNT))
+        * (quantity(case.get("payload", case.get("packet_size", 1000.0)), SIZE) + IN_BUFFER)
+        for case in cases
+    )
     used = yardsticks(rate)
     return {
         "kmin": (least, _WIDER * max(each.kmin for each in used)),
@@ -248,7 +279,10 @@ def _present(scheme: str, base: Mapping[str, Any], names: Sequence[str], rate: R
         home = next(home for home, mine in split(scheme, {name: 0}).items() if mine)
         value = base.get(name) if home == "network" else getattr(homes.get(home), name, None)
         if value is None or home == "builder":
-            raise InputError(f"--over: {name} has no present value on this fabric; give one by --set {name}=...")
+            raise InputError(
+                f"--over: {name} has no present value on this fabric ({scheme} does not look at it, or nothing says "
+                "it); tune another"
+            )
         found[name] = float(quantity(value, dimension_of(name), name))
     return found
 
@@ -274,6 +308,7 @@ def _typed(request: Request, devices: Devices | None, found: FabricTuning) -> di
     registers = {name: value for name, value in found.point.items() if name in REGISTERS and devices.nic is not None}
     switches: list[str | None] = [each for each in request.sources or [] if is_switch(each) and marks]
     tiers = [tuple(dict.fromkeys((*devices.hosts, *devices.up))), *devices.above]
+    tiers = [tuple(group for group in tier if group.switch.red is not None and group.switch.ecn) for tier in tiers]
     made = {}
     for k, path in enumerate(switches or [None]):
         changes = {**(marks if path else {}), **(registers if k == 0 else {})}
@@ -282,18 +317,20 @@ def _typed(request: Request, devices: Devices | None, found: FabricTuning) -> di
     return made
 
 
-def _again(request: Request, place: str, found: FabricTuning) -> str:
-    """A command that runs the recommended setting beside the present one, in the first case."""
-    if found.point is None:
-        return ""
-    case = dict(found.cases[0])
+def _again(request: Request, place: str, found: FabricTuning) -> list[str]:
+    """Commands that run the recommended setting beside the present one, one for each case, with seeds of their own."""
+    return [] if found.point is None else [_one_again(request, place, found.point, case) for case in found.cases]
+
+
+def _one_again(request: Request, place: str, point: Mapping[str, float], given: Mapping[str, Any]) -> str:
+    case = dict(given)
     kind, payload = case.pop("collective", None), case.pop("payload", None)
     command = f"fabric {request.scheme}" if kind is None else f"collective {kind} --scheme {request.scheme}"
-    values = ",".join(f"{name}={_text(name, value)}" for name, value in found.point.items())
+    values = ",".join(f"{name}={_text(name, value)}" for name, value in point.items())
     size = request.packet_size if payload is None else payload
     options: list[tuple[str, Any]] = [("from", source) for source in request.sources or []]
     options += [("port", request.port), ("preset", request.preset), ("topology", place), ("packet-size", size)]
-    options += [("rate", request.rate), ("delay", request.delay)]
+    options += [(name, None if name in case else getattr(request, name)) for name in ("rate", "delay")]
     options += [("set", text) for text in request.sets or []]
     options += [*case.items(), ("seeds", _AGAIN), ("setting", f"new:{values}")]
     return f"fluidcc {command} " + " ".join(
@@ -306,17 +343,21 @@ def _print(scheme: str, found: FabricTuning) -> None:
 
     from fluidcc.builders.names import format_value
     from fluidcc.studies.tuning.fabric_result import told
+    from fluidcc.studies.tuning.on_fabric import worse
 
     console = Console(highlight=False)
     settings = f"{len(found.racers)} settings of {', '.join(found.space.names)}"
     console.print(f"{scheme} on {len(found.topology.hosts)} hosts: {settings}, {found.runs} runs")
     shown = found.best or next((name for name in reversed(found.proofs) if name not in found.yardsticks), None)
     if found.best is None:
+        trades = shown is not None and bool(worse(found.rule, found.proofs[shown]))
+        why = "what is better than the present setting in one is worse in another"
         console.print(
-            "nothing to type: what is better than the present setting in one is worse in another", style="bold"
+            f"nothing to type: {why if trades else 'no setting is shown to be better than the present one'}",
+            style="bold",
         )
     if shown is not None:
-        word = "recommended" if found.best else "the best that was found"
+        word = _title(found, shown) if found.best else "the best that was found"
         console.print(f"{word}: {told(found.proofs[shown].point)}", style="bold")
         for line in lines_of(found, found.proofs[shown]):
             console.print(f"  {line}", markup=False)
@@ -324,13 +365,17 @@ def _print(scheme: str, found: FabricTuning) -> None:
         console.print(_table(found))
         fresh = " or ".join(map(str, sorted({each.seeds for each in found.proofs.values()})))
         console.print(f"geometric means and 95 % intervals of {fresh} seeds that nothing was chosen by")
+    for says, flows in zip(found.says, found.flows, strict=True):
+        if flows:
+            sizes = f"{flows['small']:,} flows to 100KB and {flows['large']:,} beyond 1MB"
+            console.print(f"proved with {sizes} ({says})", markup=False)
     console.print(f"present: {told(found.start)}")
     if found.plateau:
         ends = ", ".join(
             f"{name} {format_value(name, low)}" + (f" to {format_value(name, high)}" if high > low else "")
             for name, (low, high) in found.plateau.items()
         )
-        console.print(f"within 5 % of the best, by the seeds that chose: {ends}")
+        console.print(f"settings that ran and are within 5 % of the best, by the seeds that chose: {ends}")
     if found.irrelevant:
         console.print(f"hardly matters: {', '.join(found.irrelevant)}")
     for note in found.notes:
@@ -379,7 +424,8 @@ def _case(found: FabricTuning, case: int, says: str) -> str:
 
 
 def _title(found: FabricTuning, name: str) -> str:
-    return "recommended" if name == found.best else name if name in found.yardsticks else f"refused ({name})"
+    own = f" ({name})" if name in found.yardsticks else ""
+    return f"recommended{own}" if name == found.best else name if own else f"not taken ({name})"
 
 
 def _cell(ratio: Mapping[str, float]) -> str:

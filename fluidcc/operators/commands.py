@@ -106,7 +106,7 @@ def commands_of(
     sonic : path or None
         The switch's ``config_db.json``; None changes nothing there.
     groups : sequence of PortGroup
-        Ports and queues to change, all with the profile of the first.
+        Ports and queues to change, profile by profile.
     nic : NicSettings or None
         The NIC's present settings; None: NVIDIA's defaults.
     changes : mapping
@@ -162,23 +162,23 @@ def commands_of(
 def _switch(
     sonic: str | os.PathLike[str], groups: Sequence[PortGroup], changes: Mapping[str, float], notes: list[str]
 ) -> tuple[Patch, Patch, list[str]]:
-    """Return the patch, its inverse, and ``ecnconfig`` lines, over all ASICs that the ports are of."""
+    """Return the patch, its inverse, and ``ecnconfig`` lines, over all ASICs and profiles that the ports are of."""
     patch: Patch = []
     undo: Patch = []
     lines: list[str] = []
-    for asic in dict.fromkeys(group.switch.asic for group in groups):
+    for asic, profile in dict.fromkeys((group.switch.asic, group.switch.profile) for group in groups):
         config = ConfigDB(sonic, asic or None)
-        of_asic = [group for group in groups if group.switch.asic == asic]
-        there, back, typed = _asic(config, of_asic, pointer(asic) if asic else "", changes, notes)
+        alike = [group for group in groups if (group.switch.asic, group.switch.profile) == (asic, profile)]
+        there, back, typed = _profile(config, alike, pointer(asic) if asic else "", changes, notes)
         patch, undo = [*patch, *there], [*back, *undo]
         lines += [f"{line} -n {asic}" if asic and "ecnconfig" in line else line for line in typed]
     return patch, undo, lines
 
 
-def _asic(
+def _profile(
     config: ConfigDB, groups: Sequence[PortGroup], root: str, changes: Mapping[str, float], notes: list[str]
 ) -> tuple[Patch, Patch, list[str]]:
-    """Return the patch, its inverse and lines to type for one ASIC."""
+    """Return the patch, its inverse and lines to type for the ports of one profile of an ASIC."""
     wanted = {name: changes[name] for name in THRESHOLDS if name in changes}
     if not wanted:
         return [], [], []

@@ -266,7 +266,8 @@ def plot_race(found: FabricTuning) -> Picture:
         axis.plot(1.0, 1.0, "o", color=_PRESENT, ms=10, label="present setting")
     for k, (name, proof) in enumerate(found.proofs.items()):
         best = name == found.best
-        text = "recommended" if best else name if name in found.yardsticks else "better in one, worse in another"
+        text = name if name in found.yardsticks else "" if best else "not taken"
+        text = f"recommended {f'({text})' if text else ''}".strip() if best else text
         centre, spans = _proved(found, proof, shown)
         if len(shown) == 1:
             centre, spans = [at.get(name, [len(ordered) + 1])[0], *centre], [(0.0, 0.0), *spans]

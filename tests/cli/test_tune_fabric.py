@@ -57,7 +57,9 @@ def test_its_json_has_the_promised_keys(capsys: pytest.CaptureFixture[str], tmp_
     out = capsys.readouterr().out
     assert "dcqcn on 4 hosts: 6 settings of kmin, g" in out
     assert "present: kmin 1.049MB, g " in out
-    assert ("repeat it by:" in out) is told["confirmed"]
+    assert ("with 8 other seeds:" in out) is told["confirmed"]
+    assert told["confirmed"] is (told["recommended"] is not None)
+    assert len(told["commands"]) == told["confirmed"]
 
 
 @pytest.mark.parametrize(
@@ -77,6 +79,9 @@ def test_its_json_has_the_promised_keys(capsys: pytest.CaptureFixture[str], tmp_
         (["--across", "load"], ("no NAME=V,V",)),
         (["--across", "load=30%,60%"], ("load", "twice")),
         (["--across", "seeds=1,2"], ("seeds", "no case")),
+        (["--across", "burst=4,4"], ("burst=4,4", "twice")),
+        (["--evaluations", "3"], ("--evaluations", "4 or more")),
+        (["--collective", "all-reduce,broadcast"], ("--collective", "--across collective=")),
         (["--collective", "all-reduce"], ("--load", "leave out --collective")),
         (["--bytes", "1MB"], ("--bytes", "--collective all-reduce")),
         (["--objective", "jain"], ("objective", "slowdown.small.p99")),
@@ -86,7 +91,7 @@ def test_what_makes_no_sense_is_refused(
     arguments: list[str], keys: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Before anything runs: options without effect are named."""
-    assert run(["tune", "dcqcn", *SMALL, "--over", "kmin=2KB:500KB", *arguments, "--evaluations", "4"]) == 2
+    assert run(["tune", "dcqcn", *SMALL, "--over", "kmin=2KB:500KB", "--evaluations", "4", *arguments]) == 2
     said = capsys.readouterr().err
     assert all(key in said for key in keys), said
 
@@ -98,12 +103,23 @@ def base(**options: Any) -> dict[str, Any]:
 def test_usual_bounds_come_from_the_port_and_its_packets() -> None:
     """No Kmin below two packets or a burst; up to twice what anybody uses at this rate."""
     over = ["kmin", "kmax", "pmax", "g=1/512:1/8"]
-    found = cli._bounds("dcqcn", over, Rate(50e9), base(payload=4096.0))
+    found = cli._bounds("dcqcn", over, Rate(50e9), [base(payload=4096.0), base(payload=1024.0)])
     assert found["kmin"] == (2 * (4096 + 62), 2 * 1.6e6)  # Alibaba's 100 KB for each 25 Gb/s
     assert found["kmax"] == (4 * (4096 + 62), 2 * 6.4e6)
     assert (found["pmax"], found["g"]) == (("1%", "100%"), ("1/512", "1/8"))
-    bursts = cli._bounds("dcqcn", over, Rate(50e9), base(payload=1024.0, burst=16))
-    assert bursts["kmin"][0] == 16 * (1024 + 62)
+    bursts = cli._bounds("dcqcn", over, Rate(50e9), [base(payload="1024"), base(payload="1024", burst="16")])
+    assert bursts["kmin"][0] == 16 * (1024 + 62)  # of the case with the longest
+
+
+def test_a_threshold_alone_stops_at_the_present_other_one() -> None:
+    """Or a race of minutes would end at the first Kmin above Kmax."""
+    here = [base(payload=4096.0)]  # Alibaba's: 1.6 MB and 6.4 MB
+    assert cli._bounds("dcqcn", ["kmin"], Rate(50e9), here)["kmin"] == (2 * (4096 + 62), 3.2e6)
+    assert cli._bounds("dcqcn", ["kmin=2KB:9MB"], Rate(50e9), here)["kmin"] == (2e3, 6.4e6)
+    assert cli._bounds("dcqcn", ["kmax"], Rate(50e9), here)["kmax"] == (1.6e6, 12.8e6)
+    for over, other in (("kmin=7MB:9MB", "kmax"), ("kmax=1KB:1MB", "kmin")):
+        with pytest.raises(InputError, match=f"tune {other} too"):
+            cli._bounds("dcqcn", [over], Rate(50e9), here)
 
 
 def test_present_values_are_those_of_links_to_hosts() -> None:
@@ -128,6 +144,9 @@ def test_cases_are_all_combinations() -> None:
     found = cases(["load=30%,60%", "burst=1,4"], workload="hadoop", until="1ms")
     assert [(each["load"], each["burst"]) for each in found] == [("30%", "1"), ("30%", "4"), ("60%", "1"), ("60%", "4")]
     assert all(each["workload"] == "hadoop" and each["until"] == "1ms" for each in found)
+    two = cases(["workload=hadoop,web-search"])
+    assert [each["workload"] for each in two] == ["hadoop", "web-search"]
+    assert len({each["until"] for each in two}) == 1
     both = cases(["burst=1,4"], None, collective="all-reduce", bytes="1MB")
     assert [(each["burst"], each["payload"]) for each in both] == list(itertools.product("14", ("4096", "1024")))
     assert all(each["collective"] == "all-reduce" and "until" not in each for each in both)
@@ -158,7 +177,7 @@ def test_the_printed_command_runs_the_same(capsys: pytest.CaptureFixture[str]) -
         "dcqcn", sources=FILES, port="Ethernet0", sets=["rate_ai=10Mbps"], packet_size="4096B", delay="2us"
     )
     case = {"workload": "hadoop", "load": "60%", "until": "0.2ms", "burst": "4"}
-    command = cli._again(request, "leaf-spine:2x1x2", stand_in(cases=[case]))
+    (command,) = cli._again(request, "leaf-spine:2x1x2", stand_in(cases=[case]))
     typed = shlex.split(command)
     options = dict(zip(typed[3::2], typed[4::2], strict=True))
     assert typed[:3] == ["fluidcc", "fabric", "dcqcn"]
@@ -169,10 +188,13 @@ def test_the_printed_command_runs_the_same(capsys: pytest.CaptureFixture[str]) -
     }  # fmt: skip
     assert run([*typed[1:-4], "--seeds", "2", *typed[-2:]]) == 0
     assert "dcqcn-new against dcqcn" in " ".join(capsys.readouterr().out.split())
-    ring = cli._again(request, "leaf-spine:2x1x2", stand_in(cases=[{"collective": "all-reduce", "payload": "1024"}]))
+    ring_case = {"collective": "all-reduce", "payload": "1024", "delay": "5us"}
+    _, ring = cli._again(request, "leaf-spine:2x1x2", stand_in(cases=[case, ring_case]))
     assert ring.startswith("fluidcc collective all-reduce --scheme dcqcn ")
     assert "--packet-size 1024 " in ring
-    assert cli._again(request, "leaf-spine:2x1x2", stand_in(point=None)) == ""
+    assert ring.count("--delay") == 1
+    assert "--delay 5us " in ring
+    assert cli._again(request, "leaf-spine:2x1x2", stand_in(point=None)) == []
 
 
 def test_every_tiers_switch_gets_its_patch() -> None:
@@ -186,8 +208,8 @@ def test_every_tiers_switch_gets_its_patch() -> None:
     profile = next(row["value"] for row in made[""].patch if row["path"].startswith("/WRED_PROFILE/"))
     assert (profile["green_min_threshold"], profile["green_drop_probability"]) == ("200000", "15")
     assert "changes 32 ports" in made[""].notes[0]  # 24 to hosts, 8 up
-    (kmin,) = [row for row in made["tier2"].patch if row["path"].endswith("green_min_threshold")]
-    assert kmin == {"op": "replace", "path": "/WRED_PROFILE/RDMA_HOST/green_min_threshold", "value": "200000"}
+    kmins = {row["path"]: row["value"] for row in made["tier2"].patch if row["path"].endswith("green_min_threshold")}
+    assert kmins == {f"/WRED_PROFILE/{name}/green_min_threshold": "200000" for name in ("RDMA_HOST", "RDMA_SPINE")}
     nic = cli._typed(Request("dcqcn", sources=FILES[1:]), read(FILES[1:], None), stand_in())
     assert (nic[""].patch, nic[""].registers.keys()) == ([], {"dce_tcp_g"})
     assert cli._typed(Request("dcqcn", sources=FILES), read(FILES, None), stand_in(point=None)) == {}

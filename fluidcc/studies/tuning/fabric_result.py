@@ -45,8 +45,8 @@ class FabricTuning(Comparable):
     racers : list of Racer
         All settings that ran, those with the most seeds first.
     best : str or None
-        Name of the one that is recommended; None where none is better than the present one without being worse in
-        something.
+        Name of the one that is recommended; None where none is better than the present one without being more than 5 %
+        worse in something.
     proofs : dict of Racer
         The settings that ran with seeds that nothing was chosen by: the yardsticks, and those that were to be
         recommended.
@@ -56,6 +56,9 @@ class FabricTuning(Comparable):
         Variables that the plateau covers half the range of, or more.
     runs : int
         In packets.
+    flows : list of dict
+        In each case, how many ``small`` flows (to 100 KB) and ``large`` ones (beyond 1 MB) the recommended setting was
+        proved with; empty of collectives.
     notes : list of str
         What is not as hoped: ends of ranges, intervals that stayed wide.
     """
@@ -73,6 +76,7 @@ class FabricTuning(Comparable):
     plateau: dict[str, tuple[float, float]]
     irrelevant: list[str]
     runs: int
+    flows: list[dict[str, int]]
     notes: list[str]
 
     @property
@@ -99,8 +103,9 @@ class FabricTuning(Comparable):
         proved = None if self.best is None else self.proofs[self.best]
         shown = proved or next(iter(self.proofs.values()), None)
         cases = []
-        for i, (case, says) in enumerate(zip(self.cases, self.says, strict=True)):
+        for i, (case, says, flows) in enumerate(zip(self.cases, self.says, self.flows, strict=True)):
             row: dict[str, Any] = {**{name: str(value) for name, value in case.items()}, "traffic": says}
+            row["proved_with"] = flows
             if shown is not None:
                 row["start"] = _means(shown.found[i, :, :, 1])
             if proved is not None:
@@ -115,6 +120,7 @@ class FabricTuning(Comparable):
                 "objectives": list(self.rule.objectives),
                 "start": self.start,
                 "best": self.point,
+                "recommended": self.best,
                 "evaluations": len(self.racers),
                 "runs": self.runs,
                 "pareto": [self._row(each) for each in self.rule.front(self.racers)],

@@ -19,7 +19,7 @@ from scipy.stats import norm, qmc
 
 from fluidcc.errors import InputError
 from fluidcc.studies.tuning.front import front_of
-from fluidcc.studies.tuning.settable import typed
+from fluidcc.studies.tuning.settable import GRIDS, typed
 from fluidcc.studies.tuning.space import Point, Space, marked
 from fluidcc.workloads.fabrics.study import ratio
 
@@ -37,10 +37,13 @@ MEASURES = {  # of a run, and whether more is better
 OBJECTIVES = ("slowdown.small.p99", "slowdown.large.p99", "collective_time")  # of those that there are
 WITHIN = 0.05  # of the best: what is nearer is as good
 RUNGS = (3, 3, 6)  # seeds that all settings get, then a third of them more, then the finalists
+CHOOSING = 1000  # these are numbered from here on, so that 1, 2, ... are left for who looks again
+NO_PAUSES = 10.0  # PAUSE frames, below which there are none to speak of
 _EXACT, _LOST = 1e-3, 10.0  # least error of a mean; what an unfinished flow a run takes from the logarithm of a chance
-_FIRST = 0.6  # share of the settings that are spread evenly
+_FIRST = 0.4  # share of the settings that are spread evenly; the rest are in three generations:
+_NEAR = 0.15, 0.1, 0.07  # how far from the leaders, as shares of a range
 _THIRD, _FINALISTS = 3, 4
-_LEADERS, _NEAR = 4, 0.12  # settings about which others are drawn, and how far off, as shares of a range
+_LEADERS = 4  # settings about which others are drawn
 _DRAWS = 200  # tries of a new setting
 
 # ``measure(points, seeds)``: of each point (cases, measures, seeds, 2), its own numbers and the present setting's.
@@ -70,9 +73,15 @@ class Racer:
         return self.found.shape[2]
 
     @property
+    def _comparable(self) -> np.ndarray:
+        """The numbers, with PAUSEs of `NO_PAUSES` at least."""
+        pauses = np.array([name == "pfc_pauses" for name in MEASURES])
+        return np.where(pauses[:, None, None], np.maximum(self.found, NO_PAUSES), self.found)
+
+    @property
     def logs(self) -> np.ndarray:
         """Logarithms of its ratios, more is worse, (cases, measures, seeds)."""
-        own, present = np.moveaxis(self.found, -1, 0)
+        own, present = np.moveaxis(self._comparable, -1, 0)
         with np.errstate(divide="ignore", invalid="ignore"):
             found = np.log(own / present)
         sign = np.where(list(MEASURES.values()), -1.0, 1.0)[:, None]
@@ -87,7 +96,7 @@ class Racer:
     def ratios(self, case: int) -> dict[str, dict[str, float]]:
         """Geometric means of ratios in a case, with 95 % intervals; of unfinished flows there is none."""
         names = [name for name in MEASURES if name != "unfinished"]
-        return {name: ratio(self.found[case, k]) for k, name in enumerate(names)}
+        return {name: ratio(self._comparable[case, k]) for k, name in enumerate(names)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -208,27 +217,28 @@ def race(
         If none of the objectives is measured.
     """
     random = np.random.default_rng(seed)
-    spread = max(round(_FIRST * settings) - len(known), 1)
-    places = qmc.LatinHypercube(len(space.variables), rng=random).random(spread)
     points = dict(known)
-    for row in places:
+    first = range(CHOOSING + 1, CHOOSING + 1 + RUNGS[0])
+    spread = max(round(_FIRST * settings) - len(known), 1)
+    for row in qmc.LatinHypercube(len(space.variables), rng=random).random(spread):
         _add(points, typed_point(space, row))
-    first = tuple(range(1, RUNGS[0] + 1))
     racers = [Racer(name, points[name], found) for name, found in measure(points, first).items()]
     if not any(math.isfinite(rule.cost(each)) for each in racers):
         raise InputError(
             f"objective: {', '.join(rule.objectives)}: no run has it; give a longer until, or other objectives"
         )
-    leaders = [space.shares(each.point) for each in rule.ranked(racers)[:_LEADERS]]
-    for k in range(_DRAWS):
-        if len(points) >= settings:
-            break
-        near = leaders[k % len(leaders)] + _NEAR * random.standard_normal(len(space.variables))
-        _add(points, typed_point(space, np.clip(near, 0.0, 1.0)))
-    drawn = {name: point for name, point in points.items() if name not in {each.name for each in racers}}
-    if drawn:
-        racers += [Racer(name, points[name], found) for name, found in measure(drawn, first).items()]
-    last = RUNGS[0]
+    for k, near in enumerate(_NEAR):
+        leaders = [space.shares(each.point) for each in rule.ranked(racers)[:_LEADERS]]
+        most = settings - round((settings - len(points)) * (1 - 1 / (len(_NEAR) - k)))
+        for i in range(_DRAWS):
+            if len(points) >= most:
+                break
+            place = leaders[i % len(leaders)] + near * random.standard_normal(len(space.variables))
+            _add(points, typed_point(space, np.clip(place, 0.0, 1.0)))
+        drawn = {name: points[name] for name in list(points)[len(racers) :]}
+        if drawn:
+            racers += [Racer(name, points[name], found) for name, found in measure(drawn, first).items()]
+    last = CHOOSING + RUNGS[0]
     left = rule.ranked(racers)
     for more, count in zip(RUNGS[1:], (max(len(racers) // _THIRD, _FINALISTS), _FINALISTS), strict=True):
         left = _remaining(space, rule, left, count)
@@ -251,9 +261,9 @@ def _remaining(space: Space, rule: Rule, ranked: Sequence[Racer], count: int) ->
 
 
 def middle_of(space: Space, racers: Sequence[Racer]) -> Racer:
-    """The setting that is nearest to the middle of some."""
+    """The setting that is nearest to the middle of some; of several as near, the first."""
     places = np.array([space.shares(each.point) for each in racers])
-    return racers[int(np.argmin(((places - places.mean(axis=0)) ** 2).sum(axis=1)))]
+    return racers[int(np.argmin(np.round(((places - places.mean(axis=0)) ** 2).sum(axis=1), 9)))]
 
 
 def plateau_of(space: Space, racers: Sequence[Racer]) -> dict[str, tuple[float, float]]:
@@ -262,6 +272,12 @@ def plateau_of(space: Space, racers: Sequence[Racer]) -> dict[str, tuple[float, 
         name: (min(each.point[name] for each in racers), max(each.point[name] for each in racers))
         for name in space.names
     }
+
+
+def ends_of(space: Space, point: Point) -> list[str]:
+    """Variables at an end of their range that is not one of the device's: a wider range could have better."""
+    limits = {name: (GRIDS[name].low, GRIDS[name].high) for name in space.names if name in GRIDS}
+    return [name for name in space.ends(point) if point[name] not in limits.get(name, ())]
 
 
 def typed_point(space: Space, shares: Any) -> Point:
@@ -276,4 +292,7 @@ def typed_point(space: Space, shares: Any) -> Point:
 
 def _add(points: dict[str, Point], point: Point) -> None:
     if point not in points.values():
-        points[f"s{len(points)}"] = point
+        number = len(points)
+        while f"s{number}" in points:  # a user's name
+            number += 1
+        points[f"s{number}"] = point

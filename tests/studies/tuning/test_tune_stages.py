@@ -281,14 +281,14 @@ def test_cases_that_are_none_are_refused(across: Any, says: str) -> None:
 def test_a_setting_is_taken_as_it_is() -> None:
     """Values beyond the range, and between what can be set; rates keep their mark."""
     space = space_of({"kmin": ("1KB", "9KB"), "rate_ai": ("10Mbps", "40Mbps")})
-    found = tuning._point({"rate_ai": "5Mbps", "kmin": 12345.6}, space, "start")
+    found = point_of({"rate_ai": "5Mbps", "kmin": 12345.6}, space, "start")
     assert list(found) == ["kmin", "rate_ai"]
     assert found == pytest.approx({"kmin": 12345.6, "rate_ai": 0.625e6})
     assert isinstance(found["rate_ai"], Rate)
     with pytest.raises(InputError, match="start: rate_ai is missing; give a value for each of kmin, rate_ai"):
-        tuning._point({"kmin": 1e3}, space, "start")
+        point_of({"kmin": 1e3}, space, "start")
     with pytest.raises(InputError, match="start: g is not tuned"):
-        tuning._point({"kmin": 1e3, "rate_ai": 1.0, "g": 1.0}, space, "start")
+        point_of({"kmin": 1e3, "rate_ai": 1.0, "g": 1.0}, space, "start")
 
 
 @pytest.mark.parametrize("sound", [0.9, 0.6, 0.4, 0.8, None])
