@@ -106,8 +106,11 @@ def tune_on_fabric(
     for line in (*sent.words(network), *network.words):
         output.tell(line)
 
+    tied = _is_step(scheme, base, bounds, rate)
+
     def make(**values: float) -> dict[str, Any]:
-        return with_values(scheme, base, [f"{name}={_text(name, value)}" for name, value in values.items()])
+        texts = [f"{name}={_text(name, value)}" for name, value in _whole(values, tied).items()]
+        return with_values(scheme, base, texts)
 
     found = tune_fabric(
         make,
@@ -127,7 +130,7 @@ def tune_on_fabric(
     files: list[str] = []
     if write is not None:
         files = [str(path) for path in found.write(write)]
-        typed = _typed(request, devices, found)
+        typed = _typed(request, devices, _whole(found.point, tied))
         for name, each in typed.items():
             files += [str(path) for path in each.write(Path(write) / name)]
         tiers, switches = max(found.topology.tiers.values()), sum(map(is_switch, request.sources or []))
@@ -136,7 +139,7 @@ def tune_on_fabric(
                 f"switches of tier {switches + 1} and above have the same thresholds in these runs, and no file: "
                 "give theirs by --from, in the order of the tiers"
             )
-    again = _again(request, place, found)
+    again = [_again(request, place, _whole(found.point, tied), case) for case in found.cases if found.point]
     if json:
         output.print_json(found.as_dict() | {"devices": sent.words(network), "commands": again, "files": files})
         return
@@ -147,6 +150,19 @@ def tune_on_fabric(
         print(f"  {line}")
     if files:
         print("written: " + ", ".join(files))
+
+
+def _is_step(scheme: str, base: Mapping[str, Any], bounds: Mapping[str, Any], rate: Rate) -> bool:
+    """Check whether marking begins and is certain at one threshold, as DCTCP's K, and stays so as that is tuned."""
+    if "kmin" not in bounds or "kmax" in bounds:
+        return False
+    present = _present(scheme, base, ["kmin", "kmax"], rate)
+    return present["kmin"] == present["kmax"]
+
+
+def _whole(point: Mapping[str, float] | None, tied: bool) -> dict[str, float]:
+    """All values that a setting changes; none of no setting."""
+    return {**(point or {}), **({"kmax": point["kmin"]} if tied and point else {})}
 
 
 def _text(name: str, value: float) -> str:
@@ -231,7 +247,7 @@ def _bounds(
             raise InputError(f"--over: {name} has no usual bounds; write --over {name}=LO:HI")
         found[name] = (ends[0], ends[1]) if equals else usual[name]
     for one, other in (("kmin", "kmax"), ("kmax", "kmin")):  # of which the other stays as it is
-        if one in found and other not in found:
+        if one in found and other not in found and not _is_step(scheme, cases[0], found, rate):
             edge = _present(scheme, cases[0], [other], rate)[other]
             low, high = (float(quantity(each, SIZE, f"--over {one}")) for each in found[one])
             if low > edge if one == "kmin" else high < edge:
@@ -297,15 +313,15 @@ def _yardsticks(scheme: str, rate: Rate, present: Mapping[str, float]) -> dict[s
     return {each.name: {**present, **{name: getattr(each, name) for name in mine}} for each in yardsticks(rate)}
 
 
-def _typed(request: Request, devices: Devices | None, found: FabricTuning) -> dict[str, Commands]:
-    """Commands for the recommended setting, by the folder that they go to: of the ToR and the NIC, and of each tier."""
+def _typed(request: Request, devices: Devices | None, point: Mapping[str, float]) -> dict[str, Commands]:
+    """Commands for a setting, by the folder that they go to: of the ToR and the NIC, and of each tier."""
     from fluidcc.operators.commands import THRESHOLDS, commands_of
     from fluidcc.operators.registers import REGISTERS
 
-    if devices is None or found.point is None:
+    if devices is None or not point:
         return {}
-    marks = {name: value for name, value in found.point.items() if name in THRESHOLDS}
-    registers = {name: value for name, value in found.point.items() if name in REGISTERS and devices.nic is not None}
+    marks = {name: value for name, value in point.items() if name in THRESHOLDS}
+    registers = {name: value for name, value in point.items() if name in REGISTERS and devices.nic is not None}
     switches: list[str | None] = [each for each in request.sources or [] if is_switch(each) and marks]
     tiers = [tuple(dict.fromkeys((*devices.hosts, *devices.up))), *devices.above]
     tiers = [tuple(group for group in tier if group.switch.red is not None and group.switch.ecn) for tier in tiers]
@@ -317,12 +333,8 @@ def _typed(request: Request, devices: Devices | None, found: FabricTuning) -> di
     return made
 
 
-def _again(request: Request, place: str, found: FabricTuning) -> list[str]:
-    """Commands that run the recommended setting beside the present one, one for each case, with seeds of their own."""
-    return [] if found.point is None else [_one_again(request, place, found.point, case) for case in found.cases]
-
-
-def _one_again(request: Request, place: str, point: Mapping[str, float], given: Mapping[str, Any]) -> str:
+def _again(request: Request, place: str, point: Mapping[str, float], given: Mapping[str, Any]) -> str:
+    """A command that runs a setting beside the present one in a case, with seeds that nothing was chosen by."""
     case = dict(given)
     kind, payload = case.pop("collective", None), case.pop("payload", None)
     command = f"fabric {request.scheme}" if kind is None else f"collective {kind} --scheme {request.scheme}"

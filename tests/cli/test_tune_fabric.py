@@ -6,7 +6,6 @@ import itertools
 import json
 import shlex
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -165,10 +164,7 @@ def test_flows_arrive_for_so_long_that_there_are_enough() -> None:
     assert "until" not in cases([], workload="permutation")[0]
 
 
-def stand_in(**fields: Any) -> Any:
-    return SimpleNamespace(
-        **{"point": {"kmin": 2e5, "pmax": 0.15, "g": 1 / 64}, "cases": [{"workload": "hadoop"}]} | fields
-    )
+POINT = {"kmin": 2e5, "pmax": 0.15, "g": 1 / 64}
 
 
 def test_the_printed_command_runs_the_same(capsys: pytest.CaptureFixture[str]) -> None:
@@ -177,7 +173,7 @@ def test_the_printed_command_runs_the_same(capsys: pytest.CaptureFixture[str]) -
         "dcqcn", sources=FILES, port="Ethernet0", sets=["rate_ai=10Mbps"], packet_size="4096B", delay="2us"
     )
     case = {"workload": "hadoop", "load": "60%", "until": "0.2ms", "burst": "4"}
-    (command,) = cli._again(request, "leaf-spine:2x1x2", stand_in(cases=[case]))
+    command = cli._again(request, "leaf-spine:2x1x2", POINT, case)
     typed = shlex.split(command)
     options = dict(zip(typed[3::2], typed[4::2], strict=True))
     assert typed[:3] == ["fluidcc", "fabric", "dcqcn"]
@@ -189,19 +185,18 @@ def test_the_printed_command_runs_the_same(capsys: pytest.CaptureFixture[str]) -
     assert run([*typed[1:-4], "--seeds", "2", *typed[-2:]]) == 0
     assert "dcqcn-new against dcqcn" in " ".join(capsys.readouterr().out.split())
     ring_case = {"collective": "all-reduce", "payload": "1024", "delay": "5us"}
-    _, ring = cli._again(request, "leaf-spine:2x1x2", stand_in(cases=[case, ring_case]))
+    ring = cli._again(request, "leaf-spine:2x1x2", POINT, ring_case)
     assert ring.startswith("fluidcc collective all-reduce --scheme dcqcn ")
     assert "--packet-size 1024 " in ring
     assert ring.count("--delay") == 1
     assert "--delay 5us " in ring
-    assert cli._again(request, "leaf-spine:2x1x2", stand_in(point=None)) == []
 
 
 def test_every_tiers_switch_gets_its_patch() -> None:
     """A ToR's ports to hosts and up, the tier above from its own file, and the NIC once."""
     other = str(EXAMPLES / "fabric-400g" / "config_db.json")
     sources = [FILES[0], other, FILES[1]]
-    made = cli._typed(Request("dcqcn", sources=sources), read(sources, None), stand_in())
+    made = cli._typed(Request("dcqcn", sources=sources), read(sources, None), POINT)
     assert set(made) == {"", "tier2"}
     assert made[""].registers.keys() == {"dce_tcp_g"}
     assert made["tier2"].registers == {}
@@ -210,6 +205,19 @@ def test_every_tiers_switch_gets_its_patch() -> None:
     assert "changes 32 ports" in made[""].notes[0]  # 24 to hosts, 8 up
     kmins = {row["path"]: row["value"] for row in made["tier2"].patch if row["path"].endswith("green_min_threshold")}
     assert kmins == {f"/WRED_PROFILE/{name}/green_min_threshold": "200000" for name in ("RDMA_HOST", "RDMA_SPINE")}
-    nic = cli._typed(Request("dcqcn", sources=FILES[1:]), read(FILES[1:], None), stand_in())
+    nic = cli._typed(Request("dcqcn", sources=FILES[1:]), read(FILES[1:], None), POINT)
     assert (nic[""].patch, nic[""].registers.keys()) == ([], {"dce_tcp_g"})
-    assert cli._typed(Request("dcqcn", sources=FILES), read(FILES, None), stand_in(point=None)) == {}
+    assert cli._typed(Request("dcqcn", sources=FILES), read(FILES, None), {}) == {}
+
+
+def test_a_step_stays_one() -> None:
+    """DCTCP's K alone is tuned: Kmax goes with it, in what runs and in what is typed."""
+    steps = contenders(["dctcp"], "hpcc-eval", None, None, None).options["dctcp"]
+    bounds = cli._bounds("dctcp", ["kmin=10KB:900KB"], Rate(12.5e9), [steps])
+    assert bounds["kmin"] == ("10KB", "900KB")
+    assert cli._is_step("dctcp", steps, bounds, Rate(12.5e9))
+    assert not cli._is_step("dctcp", steps, {**bounds, "kmax": (1, 2)}, Rate(12.5e9))
+    assert not cli._is_step("dcqcn", base(), bounds, Rate(12.5e9))
+    assert cli._whole({"kmin": 5e4}, tied=True) == {"kmin": 5e4, "kmax": 5e4}
+    assert cli._whole({"kmin": 5e4}, tied=False) == {"kmin": 5e4}
+    assert cli._whole(None, tied=True) == {}

@@ -16,7 +16,7 @@ from fluidcc.engines.run_many import SchedulerError
 from fluidcc.errors import InputError
 from fluidcc.studies.tuning.evaluate import Measured
 from fluidcc.studies.tuning.goal import TUNED
-from fluidcc.studies.tuning.space import Point, space_of
+from fluidcc.studies.tuning.space import Point, point_of, space_of
 from fluidcc.units import Rate
 
 tuning = importlib.import_module("fluidcc.studies.tuning.tune")
