@@ -360,7 +360,7 @@ def _print(scheme: str, found: FabricTuning) -> None:
     console = Console(highlight=False)
     settings = f"{len(found.racers)} settings of {', '.join(found.space.names)}"
     console.print(f"{scheme} on {len(found.topology.hosts)} hosts: {settings}, {found.runs} runs")
-    shown = found.best or next((name for name in reversed(found.proofs) if name not in found.yardsticks), None)
+    shown = found.best or next((name for name in found.proofs if name not in found.yardsticks), None)
     if found.best is None:
         trades = shown is not None and bool(worse(found.rule, found.proofs[shown]))
         why = "what is better than the present setting in one is worse in another"
