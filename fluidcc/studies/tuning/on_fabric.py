@@ -39,7 +39,7 @@ from fluidcc.workloads.fabrics.traffic import Traffic
 PRESENT = "present"
 _TOGETHER, _MOST = 4, 24  # of these at a time, and in all
 _NARROW = 0.1  # half an interval that is narrow enough, as a share
-_PROVED = 3  # settings at most, until one is worse than the present one in nothing
+_PROVED = 3  # settings at most, until one is better than the present one and not worse
 _SIZES = {"p99_small": "slowdown.small.p99", "p99_large": "slowdown.large.p99", "p50": "slowdown.p50"}
 _SIZES |= {"p99": "slowdown.p99", "goodput": "goodput", "queue_p99": "queue_bytes.p99"}
 _OF_SHAPE = tuple(name for name in keywords(named_topology) if name != "name")
@@ -118,7 +118,6 @@ def tune_fabric(
 
     Examples
     --------
-    >>> import dataclasses
     >>> import fluidcc as fc
     >>> base = fc.preset("dcqcn", "hpcc-eval").options()  # doctest: +SKIP
     >>> found = fc.tune_fabric(
@@ -133,6 +132,8 @@ def tune_fabric(
     if not cases:
         raise InputError("cases: there are none; write for example [{'workload': 'web-search', 'until': '2ms'}]")
     present = point_of(start, space, "start")
+    if PRESENT in (yardsticks or {}):
+        raise InputError(f"yardsticks: {PRESENT!r} is what start says; give it another name")
     others = {name: point_of(values, space, f"yardsticks {name}") for name, values in (yardsticks or {}).items()}
     known = {name: point for name, point in others.items() if point != present}
     rule = Rule(objectives, worst)
@@ -239,7 +240,7 @@ def _recommended(space: Space, rule: Rule, racers: list[Racer]) -> list[Racer]:
 
 
 def _proved(rule: Rule, runs: _Runs, chosen: Sequence[Racer], known: Mapping[str, Point]) -> dict[str, Racer]:
-    """Run the yardsticks, and settings until one is worse than the present one in nothing, with fresh seeds."""
+    """Run the yardsticks, and settings until one is better than the present one and not worse, with fresh seeds."""
     found: dict[str, Racer] = {}
     for k, each in enumerate(chosen[:_PROVED]):
         rest = {name: point for name, point in known.items() if name not in found}

@@ -106,6 +106,7 @@ def test_its_picture_has_what_was_proved(found: fc.FabricTuning, tmp_path: Path)
         ({"cases": []}, "cases: there are none"),
         ({"start": {"kmin": 1e5}}, "start: kmax is missing"),
         ({"yardsticks": {"mine": {"kmin": 1e5}}}, "yardsticks mine: kmax is missing"),
+        ({"yardsticks": {"present": START}}, "'present' is what start says"),
         ({"settings": 3}, "settings"),
         ({"cases": [{"collective": "all-reduce,broadcast"}]}, "give a case for each"),
     ],
