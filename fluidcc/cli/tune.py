@@ -96,7 +96,7 @@ def command(
     ] = None,
     load: Annotated[str | None, typer.Option(help="Of a workload, over the rate of all hosts; 0.5.")] = None,
     collective: Annotated[
-        str | None, typer.Option(metavar="KIND", help="In place of a workload: all-reduce, all-to-all, ...")
+        str | None, typer.Option(metavar="KIND", help="In place of a workload, or beside it: all-reduce, ...")
     ] = None,
     total: Annotated[str | None, typer.Option("--bytes", metavar="SIZE", help="Of a collective; 1MB.")] = None,
     scheduler: o.Scheduler = None,

@@ -174,48 +174,74 @@ def _text(name: str, value: float) -> str:
 def _cases(
     traffic: Mapping[str, str | None], across: Sequence[str], network: Topology, sent: Contenders
 ) -> list[dict[str, Any]]:
-    """All combinations of what is sent."""
-    from fluidcc.builders.workloads import load_of
+    """All combinations of what is sent: those of a workload's flows, then those of a collective."""
     from fluidcc.surface import keywords
     from fluidcc.workloads.collectives.evaluate import collective
     from fluidcc.workloads.fabrics.evaluate import fabric
-    from fluidcc.workloads.fabrics.mix import PATTERNS
 
-    fixed: dict[str, Any] = {name: value for name, value in traffic.items() if value is not None}
+    given = {name: value for name, value in traffic.items() if value is not None}
+    varied = _varied(across, given)
+    names = {*given, *varied}
+    flows, transfers = bool(names & {"workload", "flows", "incast"}), "collective" in names
+    if not flows and not transfers:
+        raise InputError("--workload: nothing is sent; write --workload web-search, or --collective all-reduce")
+    if "bytes" in given and not transfers:
+        raise InputError("--bytes: belongs to --collective; write --collective all-reduce beside it")
+    if "load" in given and not flows:
+        raise InputError("--load: belongs to --workload; write --workload web-search beside it, or leave it out")
+    sizes = [each["payload"] for each in sent.options.values() if "payload" in each]
+    if "payload" not in varied and sizes[1:]:  # the NIC's MTU is not known
+        varied["payload"] = [f"{each:g}" for each in sizes]
+    found: list[dict[str, Any]] = []
+    for sends, function in ((flows, fabric), (transfers, collective)):
+        known = {*keywords(function), "payload", *(("collective",) if function is collective else ())}
+        known -= {"until"} if flows and function is collective else set()  # it is how long flows arrive
+        mine = {name: value for name, value in given.items() if name in known}
+        several = {name: values for name, values in varied.items() if name in known}
+        if function is fabric and sends:
+            mine |= _arrivals(mine, several, network)
+        combined = itertools.product(*several.values()) if sends else ()
+        found += [{**mine, **dict(zip(several, each, strict=True))} for each in combined]
+    return found
+
+
+def _varied(across: Sequence[str], given: Mapping[str, str]) -> dict[str, list[Any]]:
+    """Values of each ``--across``."""
+    from fluidcc.surface import keywords
+    from fluidcc.workloads.collectives.evaluate import collective
+    from fluidcc.workloads.fabrics.evaluate import fabric
+
+    alien = {"schemes", "topology", "seeds", "threads", "dask", "folder", "preset", "kinds"}
+    known = {*keywords(fabric), *keywords(collective), "collective", "packet_size"} - alien
     varied: dict[str, list[Any]] = {}
-    kind = fixed.get("collective") or ("" if any(text.startswith("collective") for text in across) else None)
-    known = [*keywords(fabric if kind is None else collective), "collective", "packet_size"]
     for text in across:
         name, equals, values = text.partition("=")
         name, listed = name.strip(), [value.strip() for value in values.split(",")]
         if not equals or not all(listed):
             raise InputError(f"--across: {text[:60]!r} is no NAME=V,V,...; write for example --across load=30%,60%")
-        if name not in known or name in ("schemes", "topology", "seeds", "threads", "dask", "folder", "preset"):
+        if name not in known:
             raise InputError(
                 f"--across: {name[:40]!r} is no case of a fabric; write for example load=30%,60% or burst=1,4"
             )
-        if name in varied or name in fixed:
+        if name in varied or name in given:
             raise InputError(f"--across: {name} is given twice, or by --{name} too; leave one of them out")
         if len(set(listed)) < len(listed):
             raise InputError(f"--across: {text[:60]!r} has a value twice; write each once")
         varied["payload" if name == "packet_size" else name] = listed
-    for name in ("load", "workload", "until"):
-        if kind is not None and name in fixed and name != "until":
-            raise InputError(f"--{name}: a collective has its own transfers; leave it out, or leave out --collective")
-    if kind is None:
-        if "bytes" in fixed:
-            raise InputError("--bytes: belongs to --collective; write --collective all-reduce beside it")
-        if not {"workload", "flows", "incast"} & {*fixed, *varied}:
-            raise InputError("--workload: nothing is sent; write --workload web-search, or --collective all-reduce")
-        named = [each for each in (fixed.get("workload"), *varied.get("workload", [])) if each is not None]
-        named = [each for each in named if each not in PATTERNS]
-        if named and "until" not in {*fixed, *varied}:
-            loads = [load_of(each) for each in (fixed.get("load"), *varied.get("load", [])) if each is not None]
-            fixed["until"] = show(max(_until(each, max(loads, default=_LOAD), network) for each in named), TIME)
-    sizes = [each["payload"] for each in sent.options.values() if "payload" in each]
-    if "payload" not in varied and sizes[1:]:  # the NIC's MTU is not known
-        varied["payload"] = [f"{each:g}" for each in sizes]
-    return [{**fixed, **dict(zip(varied, each, strict=True))} for each in itertools.product(*varied.values())]
+    return varied
+
+
+def _arrivals(given: Mapping[str, Any], varied: Mapping[str, list[Any]], network: Topology) -> dict[str, str]:
+    """For how long flows arrive, if nothing says so: the longest that a workload needs at the highest load."""
+    from fluidcc.builders.workloads import load_of
+    from fluidcc.workloads.fabrics.mix import PATTERNS
+
+    both = {**{name: [value] for name, value in given.items()}, **varied}
+    named = [each for each in both.get("workload", []) if each not in PATTERNS]
+    if not named or "until" in both:
+        return {}
+    load = max(map(load_of, both.get("load", [])), default=_LOAD)
+    return {"until": show(max(_until(each, load, network) for each in named), TIME)}
 
 
 def _until(workload: str, load: float, network: Topology) -> float:

@@ -61,6 +61,12 @@ def test_its_json_has_the_promised_keys(capsys: pytest.CaptureFixture[str], tmp_
     assert len(told["commands"]) == told["confirmed"]
 
 
+def test_a_load_is_that_of_a_workload(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["tune", "dcqcn", "--over", "kmin", "--topology", "leaf-spine:2x1x2", "--collective", "all-reduce"]
+    assert run([*arguments, "--load", "50%"]) == 2
+    assert "--load: belongs to --workload" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "keys"),
     [
@@ -81,7 +87,6 @@ def test_its_json_has_the_promised_keys(capsys: pytest.CaptureFixture[str], tmp_
         (["--across", "burst=4,4"], ("burst=4,4", "twice")),
         (["--evaluations", "3"], ("--evaluations", "4 or more")),
         (["--collective", "all-reduce,broadcast"], ("--collective", "--across collective=")),
-        (["--collective", "all-reduce"], ("--load", "leave out --collective")),
         (["--bytes", "1MB"], ("--bytes", "--collective all-reduce")),
         (["--objective", "jain"], ("objective", "slowdown.small.p99")),
     ],
@@ -150,6 +155,18 @@ def test_cases_are_all_combinations() -> None:
     assert [(each["burst"], each["payload"]) for each in both] == list(itertools.product("14", ("4096", "1024")))
     assert all(each["collective"] == "all-reduce" and "until" not in each for each in both)
     assert [each["payload"] for each in cases(["packet_size=1024,2048"], workload="hadoop")] == ["1024", "2048"]
+
+
+def test_a_workload_and_a_collective_are_cases_of_one_race() -> None:
+    """Each takes the options that it knows: a load has no effect on a collective, nor its size on flows."""
+    found = cases(["load=30%,60%", "burst=1,4"], workload="hadoop", until="1ms", collective="all-reduce", bytes="2MB")
+    flows, rings = [each for each in found if "workload" in each], [each for each in found if "collective" in each]
+    assert [(each["load"], each["burst"]) for each in flows] == list(itertools.product(("30%", "60%"), "14"))
+    assert all(each["until"] == "1ms" and "bytes" not in each for each in flows)
+    assert rings == [{"collective": "all-reduce", "bytes": "2MB", "burst": burst} for burst in "14"]
+    assert len(found) == len(flows) + len(rings)
+    two = cases(["collective=all-reduce,all-to-all"], bytes="1MB", until="5ms")
+    assert [(each["collective"], each["until"]) for each in two] == [("all-reduce", "5ms"), ("all-to-all", "5ms")]
 
 
 def test_flows_arrive_for_so_long_that_there_are_enough() -> None:
