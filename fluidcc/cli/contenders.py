@@ -251,7 +251,9 @@ def told_against(
         told[kind].append(f"{text} x{ratio['mean']:.3g}{ends}")
     if unfinished[0] != unfinished[1]:
         kind = "worse" if unfinished[0] > unfinished[1] else "better"
-        told[kind].insert(0, f"{unfinished[0]:,} unfinished {what}, not {unfinished[1]:,}")
+        told[kind].insert(
+            0, f"{unfinished[0]:,} unfinished {what[: -1 if unfinished[0] == 1 else None]}, not {unfinished[1]:,}"
+        )
     words = "; ".join(f"{kind}: {', '.join(each)}" for kind, each in told.items() if each)
     return words or "nothing to compare, as too little finished"
 

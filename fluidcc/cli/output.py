@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,3 +88,12 @@ NOT_SHRUNK = "it did not shrink as it should: take it for an order of magnitude"
 def small(value: float | None) -> str:
     """An error, for a person."""
     return "undefined" if value is None or value != value else f"{value:.1e}"
+
+
+def tell_of_others(folder: str, files: Sequence[str], names: Sequence[str]) -> None:
+    """Say which files of some names, in a folder or its tiers', are left of earlier runs: nobody should type these."""
+    place = Path(folder)
+    there = [path for name in names for path in (place / name, *place.glob(f"tier*/{name}")) if path.exists()]
+    old = sorted(str(path.relative_to(place)) for path in there if str(path) not in files)
+    if old:
+        tell(f"{folder}: {', '.join(old)} {'are' if old[1:] else 'is'} of an earlier run, not of this setting")

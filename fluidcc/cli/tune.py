@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -195,12 +194,14 @@ def command(
         found.notes.append(words)
     files = []
     if write is not None:
+        from fluidcc.operators.commands import FILES, README
+
         found.notes.extend(_nowhere(request, found))
         if found.confirmed is False or not found.best.kept:
             found.notes.append(NOTHING)
         typed = _typed(request, ports, found)
         files = [str(path) for path in [*found.write(write), *typed.write(write)]]
-        _tell_of_others(write, files)
+        output.tell_of_others(write, files, (*FILES, README, *PICTURES))
     if json:
         output.print_json(found.as_dict() | {"files": files})
     else:
@@ -237,16 +238,6 @@ def _alike(request: Request) -> list[PortGroup]:
             "speed or WRED profile; tune them by a run of their own"
         )
     return chosen
-
-
-def _tell_of_others(folder: str, files: list[str]) -> None:
-    """Say what is left of earlier runs: nobody should type that."""
-    from fluidcc.operators.commands import FILES, README
-
-    written = {Path(file).name for file in files}
-    old = sorted(name for name in (*FILES, README, *PICTURES) if name not in written and (Path(folder) / name).exists())
-    if old:
-        output.tell(f"{folder}: {', '.join(old)} {'are' if old[1:] else 'is'} of an earlier run, not of this setting")
 
 
 def _typed(request: Request, groups: list[PortGroup], found: Tuning) -> Commands:

@@ -101,7 +101,7 @@ def tune_on_fabric(
     network = named_topology(place, **shape)
     cases = _cases(traffic, across, network, sent)
     rate = network.host_rate
-    bounds = _bounds(scheme, over, rate, [{**base, **case} for case in cases])
+    bounds = _bounds(scheme, over, network, [{**base, **case} for case in cases])
     present = _present(scheme, base, list(bounds), rate)
     for line in (*sent.words(network), *network.words):
         output.tell(line)
@@ -129,10 +129,13 @@ def tune_on_fabric(
     )
     files: list[str] = []
     if write is not None:
+        from fluidcc.operators.commands import FILES, README
+
         files = [str(path) for path in found.write(write)]
         typed = _typed(request, devices, _whole(found.point, tied))
         for name, each in typed.items():
             files += [str(path) for path in each.write(Path(write) / name)]
+        output.tell_of_others(write, files, (*FILES, README))
         tiers, switches = max(found.topology.tiers.values()), sum(map(is_switch, request.sources or []))
         if {"kmin", "kmax", "pmax"} & bounds.keys() and typed and switches < tiers:
             found.notes.append(
@@ -253,7 +256,7 @@ def _until(workload: str, load: float, network: Topology) -> float:
 
 
 def _bounds(
-    scheme: str, over: Sequence[str], rate: Rate, cases: Sequence[Mapping[str, Any]]
+    scheme: str, over: Sequence[str], network: Topology, cases: Sequence[Mapping[str, Any]]
 ) -> dict[str, tuple[Any, Any]]:
     """Bounds of what is tuned; by default those of what anybody uses at this rate, and of the cases' packets."""
     from fluidcc.builders.names import check_name
@@ -268,16 +271,19 @@ def _bounds(
             raise InputError(f"--over: {name} is given twice; give its bounds once")
         if equals and (len(ends) != 2 or not all(ends)):
             raise InputError(f"--over: {text[:60]!r} is no NAME=LO:HI; write for example --over g=1/1024:1/16")
-        usual = _usual(rate, cases)
+        usual = _usual(network.host_rate, cases)
         if not equals and name not in usual:
             raise InputError(f"--over: {name} has no usual bounds; write --over {name}=LO:HI")
         found[name] = (ends[0], ends[1]) if equals else usual[name]
     for one, other in (("kmin", "kmax"), ("kmax", "kmin")):  # of which the other stays as it is
-        if one in found and other not in found and not _is_step(scheme, cases[0], found, rate):
-            edge = _present(scheme, cases[0], [other], rate)[other]
+        if one in found and other not in found and not _is_step(scheme, cases[0], found, network.host_rate):
+            ends = [_present(scheme, cases[0], [other], Rate(rate), place)[other] for place, rate in network.places]
+            edge = min(ends) if one == "kmin" else max(ends)
             low, high = (float(quantity(each, SIZE, f"--over {one}")) for each in found[one])
             if low > edge if one == "kmin" else high < edge:
-                raise InputError(f"--over: {one} would pass the present {other}, {show(edge, SIZE)}; tune {other} too")
+                raise InputError(
+                    f"--over: {one} would pass the present {other} of some links, {show(edge, SIZE)}; tune {other} too"
+                )
             found[one] = (low, min(high, edge)) if one == "kmin" else (max(low, edge), high)
     return found
 
@@ -301,8 +307,10 @@ def _usual(rate: Rate, cases: Sequence[Mapping[str, Any]]) -> dict[str, tuple[An
     }
 
 
-def _present(scheme: str, base: Mapping[str, Any], names: Sequence[str], rate: Rate) -> dict[str, float]:
-    """Present values of what is tuned: of marking, those of the links to hosts.
+def _present(
+    scheme: str, base: Mapping[str, Any], names: Sequence[str], rate: Rate, place: int = 0
+) -> dict[str, float]:
+    """Present values of what is tuned: of marking, those of the links to hosts, or of a higher place.
 
     Raises
     ------
@@ -314,7 +322,8 @@ def _present(scheme: str, base: Mapping[str, Any], names: Sequence[str], rate: R
     from fluidcc.scenario.parameters import resolve
 
     rules = base.get("marking")
-    rule = marking_of(rules[0] if isinstance(rules, list) else rules, base["scheme"], rate)
+    rule = rules[min(place, len(rules) - 1)] if isinstance(rules, list) else rules
+    rule = marking_of(rule, base["scheme"], rate)
     homes = {"scheme": base["scheme"], "marking": None if rule is None else resolve(rule), "pfc": base.get("pfc")}
     found: dict[str, float] = {}
     for name in names:
@@ -381,14 +390,15 @@ def _print(scheme: str, found: FabricTuning) -> None:
 
     from fluidcc.builders.names import format_value
     from fluidcc.studies.tuning.fabric_result import told
-    from fluidcc.studies.tuning.on_fabric import worse
+    from fluidcc.studies.tuning.on_fabric import better, worse
 
     console = Console(highlight=False)
     settings = f"{len(found.racers)} settings of {', '.join(found.space.names)}"
     console.print(f"{scheme} on {len(found.topology.hosts)} hosts: {settings}, {found.runs} runs")
     shown = found.best or next((name for name in found.proofs if name not in found.yardsticks), None)
     if found.best is None:
-        trades = shown is not None and bool(worse(found.rule, found.proofs[shown]))
+        proof = found.proofs.get(shown or "")
+        trades = proof is not None and better(found.rule, proof) and bool(worse(found.rule, proof))
         why = "what is better than the present setting in one is worse in another"
         console.print(
             f"nothing to type: {why if trades else 'no setting is shown to be better than the present one'}",
@@ -456,9 +466,13 @@ def lines_of(found: FabricTuning, proof: Racer) -> list[str]:
 
 
 def _case(found: FabricTuning, case: int, says: str) -> str:
-    """Name a case by what its traffic does not say."""
-    payload, burst = (found.cases[case].get(name) for name in ("payload", "burst"))
-    return says + (f", packets of {payload} B" if payload else "") + (f", bursts of {burst}" if burst else "")
+    """Name a case by what its traffic does not say, and another case has otherwise."""
+    names = [name for name in found.cases[case] if name not in ("workload", "load", "until", "collective", "bytes")]
+    varied = [name for name in names if len({str(each.get(name)) for each in found.cases}) > 1]
+    words = {"payload": "packets of", "burst": "bursts of"}
+    units = {"payload": " B"}
+    told = [f", {words.get(name, name)} {found.cases[case][name]}{units.get(name, '')}" for name in varied]
+    return says + "".join(told)
 
 
 def _title(found: FabricTuning, name: str) -> str:

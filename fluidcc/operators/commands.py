@@ -166,13 +166,14 @@ def _switch(
     patch: Patch = []
     undo: Patch = []
     lines: list[str] = []
+    by_hand = True  # as long as each part of the patch has such lines
     for asic, profile in dict.fromkeys((group.switch.asic, group.switch.profile) for group in groups):
         config = ConfigDB(sonic, asic or None)
         alike = [group for group in groups if (group.switch.asic, group.switch.profile) == (asic, profile)]
         there, back, typed = _profile(config, alike, pointer(asic) if asic else "", changes, notes)
-        patch, undo = [*patch, *there], [*back, *undo]
+        patch, undo, by_hand = [*patch, *there], [*back, *undo], by_hand and (bool(typed) or not there)
         lines += [f"{line} -n {asic}" if asic and "ecnconfig" in line else line for line in typed]
-    return patch, undo, lines
+    return patch, undo, lines if by_hand else []
 
 
 def _profile(

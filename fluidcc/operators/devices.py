@@ -222,6 +222,10 @@ def read_devices(
     if port is not None:  # and those that are set like it
         mine |= {(one.switch.asic, name) for one in kinds for name in one.names if hosts.names[0] in one.names}
     others = [one for one in kinds if not mine & {(one.switch.asic, name) for name in one.names}]
-    alike = [one for one in others if one.switch.queue == hosts.switch.queue] or others
-    above = tuple(tuple(worst_first(path, nic)) for path in paths[1:])
-    return Devices((hosts,), tuple(alike) or (hosts,), above, settings)
+    above = tuple(_same_queue(worst_first(path, nic), hosts) for path in paths[1:])
+    return Devices((hosts,), _same_queue(others, hosts) or (hosts,), above, settings)
+
+
+def _same_queue(kinds: Sequence[PortGroup], hosts: PortGroup) -> tuple[PortGroup, ...]:
+    """The kinds of the queue that leads to hosts, as there is one class of traffic; all if there are none."""
+    return tuple([one for one in kinds if one.switch.queue == hosts.switch.queue] or kinds)

@@ -6,15 +6,18 @@ import itertools
 import json
 import shlex
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from fluidcc.cli import output
 from fluidcc.cli import tune_fabric as cli
 from fluidcc.cli.app import run
 from fluidcc.cli.contenders import contenders, read
 from fluidcc.cli.request import Request
 from fluidcc.errors import InputError
+from fluidcc.scenario.model import RED
 from fluidcc.studies.tuning import on_fabric, race
 from fluidcc.units import Rate
 from fluidcc.workloads.fabrics.shapes import named_topology
@@ -100,6 +103,9 @@ def test_what_makes_no_sense_is_refused(
     assert all(key in said for key in keys), said
 
 
+AT_400G = named_topology("leaf-spine:2x1x2", rate="400Gbps", fabric_rate="400Gbps")
+
+
 def base(**options: Any) -> dict[str, Any]:
     return {**contenders(["dcqcn"], "hpcc-eval", None, None, None).options["dcqcn"], **options}
 
@@ -107,23 +113,33 @@ def base(**options: Any) -> dict[str, Any]:
 def test_usual_bounds_come_from_the_port_and_its_packets() -> None:
     """No Kmin below two packets or a burst; up to twice what anybody uses at this rate."""
     over = ["kmin", "kmax", "pmax", "g=1/512:1/8"]
-    found = cli._bounds("dcqcn", over, Rate(50e9), [base(payload=4096.0), base(payload=1024.0)])
+    found = cli._bounds("dcqcn", over, AT_400G, [base(payload=4096.0), base(payload=1024.0)])
     assert found["kmin"] == (2 * (4096 + 62), 2 * 1.6e6)  # Alibaba's 100 KB for each 25 Gb/s
     assert found["kmax"] == (4 * (4096 + 62), 2 * 6.4e6)
     assert (found["pmax"], found["g"]) == (("1%", "100%"), ("1/512", "1/8"))
-    bursts = cli._bounds("dcqcn", over, Rate(50e9), [base(payload="1024"), base(payload="1024", burst="16")])
+    bursts = cli._bounds("dcqcn", over, AT_400G, [base(payload="1024"), base(payload="1024", burst="16")])
     assert bursts["kmin"][0] == 16 * (1024 + 62)  # of the case with the longest
 
 
 def test_a_threshold_alone_stops_at_the_present_other_one() -> None:
     """Or a race of minutes would end at the first Kmin above Kmax."""
     here = [base(payload=4096.0)]  # Alibaba's: 1.6 MB and 6.4 MB
-    assert cli._bounds("dcqcn", ["kmin"], Rate(50e9), here)["kmin"] == (2 * (4096 + 62), 3.2e6)
-    assert cli._bounds("dcqcn", ["kmin=2KB:9MB"], Rate(50e9), here)["kmin"] == (2e3, 6.4e6)
-    assert cli._bounds("dcqcn", ["kmax"], Rate(50e9), here)["kmax"] == (1.6e6, 12.8e6)
+    assert cli._bounds("dcqcn", ["kmin"], AT_400G, here)["kmin"] == (2 * (4096 + 62), 3.2e6)
+    assert cli._bounds("dcqcn", ["kmin=2KB:9MB"], AT_400G, here)["kmin"] == (2e3, 6.4e6)
+    assert cli._bounds("dcqcn", ["kmax"], AT_400G, here)["kmax"] == (1.6e6, 12.8e6)
     for over, other in (("kmin=7MB:9MB", "kmax"), ("kmax=1KB:1MB", "kmin")):
         with pytest.raises(InputError, match=f"tune {other} too"):
-            cli._bounds("dcqcn", [over], Rate(50e9), here)
+            cli._bounds("dcqcn", [over], AT_400G, here)
+
+
+def test_a_threshold_alone_stops_at_those_of_the_links_between_switches_too() -> None:
+    """Uplinks of the sample have a Kmin of 1 MiB, above that to hosts; those of tier 2 here a Kmax of 9 KB."""
+    files = [str(EXAMPLES / "fabric-400g" / "config_db.json")]
+    sent = contenders(["dcqcn"], "hpcc-eval", None, read(files, None), "4096").options["dcqcn"]
+    assert cli._bounds("dcqcn", ["kmax"], AT_400G, [sent])["kmax"][0] == 1048576
+    assert cli._bounds("dcqcn", ["kmin"], AT_400G, [sent])["kmin"][1] == 1.6e6
+    low = {**sent, "marking": [*sent["marking"], lambda _: RED("8KB", "9KB", 1.0)]}
+    assert cli._bounds("dcqcn", ["kmin"], AT_400G, [low])["kmin"] == (2 * (4096 + 62), 9e3)
 
 
 def test_present_values_are_those_of_links_to_hosts() -> None:
@@ -220,8 +236,13 @@ def test_every_tiers_switch_gets_its_patch() -> None:
     profile = next(row["value"] for row in made[""].patch if row["path"].startswith("/WRED_PROFILE/"))
     assert (profile["green_min_threshold"], profile["green_drop_probability"]) == ("200000", "15")
     assert "changes 32 ports" in made[""].notes[0]  # 24 to hosts, 8 up
-    kmins = {row["path"]: row["value"] for row in made["tier2"].patch if row["path"].endswith("green_min_threshold")}
-    assert kmins == {f"/WRED_PROFILE/{name}/green_min_threshold": "200000" for name in ("RDMA_HOST", "RDMA_SPINE")}
+    # Queue 4 has the same profiles, and its traffic is not in the race.
+    new = {row["path"]: row["value"] for row in made["tier2"].patch if row["path"].startswith("/WRED_PROFILE/")}
+    assert set(new) == {f"/WRED_PROFILE/RDMA_{name}_400G" for name in ("HOST", "SPINE")}
+    assert {each["green_min_threshold"] for each in new.values()} == {"200000"}
+    assert {each["green_max_threshold"] for each in new.values()} == {"1600000", "2097152"}  # as they were
+    assert "changes 24 ports" in made["tier2"].notes[0]
+    assert "ecnconfig.txt" not in made["tier2"].files
     nic = cli._typed(Request("dcqcn", sources=FILES[1:]), read(FILES[1:], None), POINT)
     assert (nic[""].patch, nic[""].registers.keys()) == ([], {"dce_tcp_g"})
     assert cli._typed(Request("dcqcn", sources=FILES), read(FILES, None), {}) == {}
@@ -230,7 +251,7 @@ def test_every_tiers_switch_gets_its_patch() -> None:
 def test_a_step_stays_one() -> None:
     """DCTCP's K alone is tuned: Kmax goes with it, in what runs and in what is typed."""
     steps = contenders(["dctcp"], "hpcc-eval", None, None, None).options["dctcp"]
-    bounds = cli._bounds("dctcp", ["kmin=10KB:900KB"], Rate(12.5e9), [steps])
+    bounds = cli._bounds("dctcp", ["kmin=10KB:900KB"], named_topology("leaf-spine:2x1x2"), [steps])
     assert bounds["kmin"] == ("10KB", "900KB")
     assert cli._is_step("dctcp", steps, bounds, Rate(12.5e9))
     assert not cli._is_step("dctcp", steps, {**bounds, "kmax": (1, 2)}, Rate(12.5e9))
@@ -238,3 +259,20 @@ def test_a_step_stays_one() -> None:
     assert cli._whole({"kmin": 5e4}, tied=True) == {"kmin": 5e4, "kmax": 5e4}
     assert cli._whole({"kmin": 5e4}, tied=False) == {"kmin": 5e4}
     assert cli._whole(None, tied=True) == {}
+
+
+def test_cases_are_named_by_what_differs() -> None:
+    """Rows that look alike cannot be read; what all cases have is not repeated."""
+    same = {"workload": "hadoop", "load": "50%", "burst": "4"}
+    found: Any = SimpleNamespace(cases=[{**same, "delay": "1us", "payload": "1024"}, {**same, "delay": "2us"}])
+    assert cli._case(found, 0, "hadoop at 50 % load") == "hadoop at 50 % load, delay 1us, packets of 1024 B"
+    assert cli._case(found, 1, "hadoop at 50 % load") == "hadoop at 50 % load, delay 2us"
+
+
+def test_files_of_an_earlier_race_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A patch beside a result that says to type nothing would be applied."""
+    (tmp_path / "tier2").mkdir()
+    for name in ("patch.json", "tier2/patch.json", "nic.sh", "mine.txt"):
+        (tmp_path / name).write_text("")
+    output.tell_of_others(str(tmp_path), [str(tmp_path / "nic.sh")], ("patch.json", "nic.sh"))
+    assert "patch.json, tier2/patch.json are of an earlier run, not of this setting" in capsys.readouterr().err

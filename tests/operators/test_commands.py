@@ -320,3 +320,28 @@ def test_entries_that_overlap_keep_their_other_fields(tmp_path: Path) -> None:
     assert new["QUEUE"]["Ethernet0|3"]["scheduler"] == "scheduler.9"
     assert new["QUEUE"]["Ethernet0|3"]["wred_profile"] != tables["QUEUE"]["Ethernet0|3-4"]["wred_profile"]
     assert applied(new, found.undo) == tables
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_ports_of_two_profiles_are_changed_and_taken_back(tmp_path: Path, split: bool) -> None:
+    """Uplinks have a profile of their own; lines by hand that leave one out would change a part of the ports."""
+    tables = json.loads((EXAMPLE.parent / "fabric-400g" / "config_db.json").read_text())
+    for key in [key for key in tables["QUEUE"] if key.endswith("|4")]:
+        if tables["QUEUE"][key].get("wred_profile") == "RDMA_SPINE" or not split:
+            del tables["QUEUE"][key]["wred_profile"]  # then queue 3 has the profile for itself
+    path = saved(tables, tmp_path)
+    groups = [group for group in read_ports(path)[0] if group.switch.queue == 3]
+    assert {group.switch.profile for group in groups} == {"RDMA_HOST", "RDMA_SPINE"}
+    found = commands_of(path, groups, None, {"kmin": 99e3})
+    after = applied(tables, found.patch)
+    again = read_ports(saved(after, tmp_path, "after.json"))[0]
+    mine = [group.switch.kmin for group in again if group.switch.queue == 3]
+    assert set(mine) == {99e3}
+    assert sum(len(group.names) for group in again if group.switch.queue == 3) == 32
+    others = {group.switch.kmin for group in again if group.switch.queue != 3}
+    assert others - {None} == ({400e3} if split else set())
+    assert applied(after, found.undo) == tables
+    assert ("ecnconfig.txt" in found.files) is not split
+    if not split:
+        typed_lines = [line for line in found.files["ecnconfig.txt"].splitlines() if line.startswith("ecnconfig")]
+        assert typed_lines == [f"ecnconfig -p RDMA_{name} -gmin 99000" for name in ("HOST", "SPINE")]

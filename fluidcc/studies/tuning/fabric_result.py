@@ -118,6 +118,7 @@ class FabricTuning(Comparable):
         return plain(
             {
                 "objectives": list(self.rule.objectives),
+                "worst": self.rule.worst,
                 "start": self.start,
                 "best": self.point,
                 "recommended": self.best,

@@ -144,7 +144,7 @@ def tune_fabric(
         with runs.bar:
             racers = race(space, rule, runs.measure, known=known, settings=settings, seed=seed)
             whole_run = [each for each in racers if each.seeds == sum(RUNGS)]
-            chosen = _recommended(space, rule, whole_run)
+            chosen = _recommended(space, rule, whole_run)[:_PROVED]
             proofs = _proved(rule, runs, chosen, known)
     rule = dataclasses.replace(rule, objectives=_measured(rule, racers))
     best = next((each for each in chosen if each.name in proofs and _good(rule, proofs[each.name])), None)
@@ -242,7 +242,7 @@ def _recommended(space: Space, rule: Rule, racers: list[Racer]) -> list[Racer]:
 def _proved(rule: Rule, runs: _Runs, chosen: Sequence[Racer], known: Mapping[str, Point]) -> dict[str, Racer]:
     """Run the yardsticks, and settings until one is better than the present one and not worse, with fresh seeds."""
     found: dict[str, Racer] = {}
-    for k, each in enumerate(chosen[:_PROVED]):
+    for k, each in enumerate(chosen):
         rest = {name: point for name, point in known.items() if name not in found}
         found |= _until_narrow(rule, runs, {each.name: each.point, **rest}, _after(k))
         if _good(rule, found[each.name]):
