@@ -31,6 +31,7 @@ from fluidcc.studies.fitting.measured import Measured
 from fluidcc.studies.fitting.result import Estimate
 from fluidcc.studies.sweeps.branches import branches_of
 from fluidcc.studies.tuning.goal import Goal, Objective
+from fluidcc.studies.tuning.race import MEASURES, Racer, Rule
 from fluidcc.studies.tuning.result import Candidate
 from fluidcc.studies.tuning.space import Space, Variable
 from fluidcc.theory.control.linearize import Fairness
@@ -154,6 +155,17 @@ def audited() -> Audit:
     return Audit(None, None, fc.DCQCN(), [], [], settled(), 8)  # type: ignore[arg-type]
 
 
+def raced() -> fc.FabricTuning:
+    space, point = Space((Variable("kmin", 1e3, 1e5),)), {"kmin": 2e4}
+    racer = Racer("s1", point, np.ones((1, len(MEASURES), 4, 2)))
+    return fc.FabricTuning(
+        space=space, rule=Rule(("goodput",)), topology=fc.fabrics.named_topology("leaf-spine:2x1x2"),
+        cases=[{"workload": "hadoop"}], says=("hadoop at 50 % load",), start={"kmin": 1e4}, yardsticks={},
+        racers=[racer], best="s1", proofs={"s1": racer}, plateau={"kmin": (2e4, 2e4)}, irrelevant=[], runs=8,
+        flows=[{"small": 9, "large": 1}], notes=[],
+    )  # fmt: skip
+
+
 def tuned() -> fc.Tuning:
     goal, space = Goal((Objective("queue_bytes.mean"),), ()), Space((Variable("kmin", 5e3, 20e3),))
     one, other = (Candidate({"kmin": k}, {"queue_bytes.mean": q}, {}, True) for k, q in ((5e3, 8e3), (2e4, 3e4)))
@@ -194,6 +206,7 @@ MADE: dict[str, Any] = {
     "AccMap": lambda: fc.theory.acc_map([0.3, 0.7], steps=5),
     "Audit": audited,
     "Tuning": tuned,
+    "FabricTuning": raced,
     "Fit": fitted,
     "Slowdown": slowed,
     "FabricStudy": lambda: fc.fabric("hpcc", "leaf-spine:2x1x2", flows=[(0, 2, 0, "10KB"), (1, 3, 0, "20KB")]),
