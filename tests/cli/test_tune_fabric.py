@@ -9,8 +9,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
+import fluidcc as fc
 from fluidcc.cli import output
 from fluidcc.cli import tune_fabric as cli
 from fluidcc.cli.app import run
@@ -19,6 +21,7 @@ from fluidcc.cli.request import Request
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import RED
 from fluidcc.studies.tuning import on_fabric, race
+from fluidcc.studies.tuning.space import space_of
 from fluidcc.units import Rate
 from fluidcc.workloads.fabrics.shapes import named_topology
 
@@ -276,3 +279,29 @@ def test_files_of_an_earlier_race_are_named(tmp_path: Path, capsys: pytest.Captu
         (tmp_path / name).write_text("")
     output.tell_of_others(str(tmp_path), [str(tmp_path / "nic.sh")], ("patch.json", "nic.sh"))
     assert "patch.json, tier2/patch.json are of an earlier run, not of this setting" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("small", "large", "says"),
+    [
+        (0.5, 1.2, "nothing to type: what is better than the present setting in one is worse in another"),
+        (1.0, 1.2, "nothing to type: no setting is shown to be better than the present one"),
+        (1.0, 1.0, "nothing to type: no setting is shown to be better than the present one"),
+    ],
+)
+def test_why_there_is_nothing_to_type(
+    small: float, large: float, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A trade is one only if something gets better."""
+    found = np.ones((1, len(race.MEASURES), 4, 2))
+    found[0, 0, :, 0], found[0, 1, :, 0], found[0, 3, :, 0] = small, large, 2.0
+    racer = race.Racer("s1", {"kmin": 5e4}, found)
+    tuned = fc.FabricTuning(
+        space=space_of({"kmin": (1e3, 1e5)}), rule=race.Rule(("slowdown.small.p99", "slowdown.large.p99")),
+        topology=AT_400G, cases=[{"workload": "hadoop"}], says=("hadoop at 50 % load",), start={"kmin": 1e4},
+        yardsticks={}, racers=[racer], best=None, proofs={"s1": racer}, plateau={}, irrelevant=[], runs=8, flows=[{}],
+        notes=[],
+    )  # fmt: skip
+    cli._print("dcqcn", tuned)
+    assert says in " ".join(capsys.readouterr().out.split())
+    assert tuned.as_dict()["settings"][0]["ratios"]["goodput"] == pytest.approx(2)  # as it is, not turned round

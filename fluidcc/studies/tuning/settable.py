@@ -51,8 +51,8 @@ def typed(name: str, value: float) -> float:
 
     Examples
     --------
-    >>> typed("kmin", 182_345.0), typed("pmax", 0.148), typed("g", 0.03), typed("rate_ai", 12.34e6 / 8) * 8
-    (180000.0, 0.15, 0.03125, 12000000.0)
+    >>> typed("kmin", 182_345.0), typed("pmax", 0.148), typed("g", 0.03), typed("rate_ai", 13.4e6 / 8) * 8
+    (180000.0, 0.15, 0.03125, 13000000.0)
     """
     from fluidcc.builders.names import dimension_of
     from fluidcc.units import RATE

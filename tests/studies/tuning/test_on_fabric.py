@@ -152,3 +152,55 @@ def test_what_is_recommended_is_better_and_not_worse(
     assert bool(proofs) is (worse is not None)
     flows = tuned.flows[0]
     assert (flows.get("small", 0) > 0) is recommended
+    (case,) = tuned.as_dict()["cases"]
+    if recommended:
+        assert case["start"]["slowdown.small.p99"] == pytest.approx(1)
+        assert case["best"]["slowdown.small.p99"] == pytest.approx(small * np.cosh(spread))
+
+
+def test_what_does_not_matter_is_what_the_plateau_covers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kmin is good in a fifth of its range, whatever Kmax is."""
+
+    def measure(_: Any, points: Mapping[str, Any], seeds: Sequence[int]) -> dict[str, np.ndarray]:
+        found = {name: np.ones((1, len(MEASURES), len(seeds), 2)) for name in points}
+        for name, point in points.items():
+            found[name][0, 0, :, 0] = 0.7 if 20e3 < point["kmin"] < 50e3 else 0.9
+        return found
+
+    monkeypatch.setattr(on_fabric._Runs, "measure", measure)
+    over = {"kmin": ("2KB", "200KB"), "kmax": ("200KB", "20MB")}
+    tuned = fc.tune_fabric(options, over, SHAPE, cases=[FLOWS], start=START, settings=30)
+    assert tuned.irrelevant == ["kmax"]
+    low, high = tuned.plateau["kmin"]
+    assert 20e3 < low <= high < 50e3
+
+
+def test_times_without_a_flow_are_refused_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: Any) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(on_fabric._Runs, "measure", never)
+    with pytest.raises(InputError, match="no flow arrives"):
+        fc.tune_fabric(
+            options, {"kmin": (2e3, 2e5)}, SHAPE, cases=[{**FLOWS, "until": "5us"}], start={"kmin": 1e5}, settings=4
+        )
+
+
+def test_a_case_has_its_own_links_and_packets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Delay and rate are the topology's, the packets the schemes', and the rest is what `fabric` is asked."""
+
+    class SeenError(Exception):
+        pass
+
+    def look(chosen: Mapping[str, Any], topology: Any, **asked: Any) -> None:
+        assert {each["payload"] for each in chosen.values()} == {"1024"}
+        assert {(cable.rate, cable.delay) for cable in topology.cables} == {(1.25e9, 2e-6)}
+        assert asked == {**FLOWS, "burst": "4", "seeds": [7], "threads": 1}
+        raise SeenError
+
+    monkeypatch.setattr(on_fabric, "fabric", look)
+    shape = {"rate": "10Gbps", "fabric_rate": "10Gbps", "delay": "1us"}
+    case = {**FLOWS, "burst": "4", "delay": "2us", "payload": "1024"}
+    runs = on_fabric._Runs(options, SHAPE, shape, [case], {"threads": 1}, 4)
+    with pytest.raises(SeenError):
+        runs.measure({"s1": {"kmin": 5e4}}, [7])

@@ -242,3 +242,20 @@ def test_a_setting_that_fresh_seeds_refuse_makes_room_for_the_next() -> None:
     assert [names for names, _ in runs.ran] == [("s1", "paper"), ("s2",)]
     assert [seeds[0] for _, seeds in runs.ran] == [2001, 3001]  # what refused one has chosen the next
     assert list(found) == ["s1", "paper", "s2"]
+
+
+def test_few_pauses_are_as_good_as_none() -> None:
+    """Ten at least count, in ratios and in costs: from 2 to 7 is nothing, from 7 to 70 is seven times as many."""
+    few, many = racer(pfc_pauses=2 / 7), racer(pfc_pauses=10.0)
+    assert few.ratios(0)["pfc_pauses"]["mean"] == pytest.approx(1)
+    assert many.ratios(0)["pfc_pauses"]["mean"] == pytest.approx(7)
+    assert Rule(("pfc_pauses",)).cost(few) == pytest.approx(0)
+    assert Rule(("pfc_pauses",)).cost(many) == pytest.approx(math.log(7))
+
+
+def test_more_goodput_is_better() -> None:
+    """Its least ratio must be above 1, where of others the largest must be below."""
+    rule, calm = Rule(("goodput",)), np.array([-0.01, 0.01, 0.0, 0.0])
+    assert on_fabric.better(rule, racer(seeds=4, noise=calm, goodput=1.2))
+    assert not on_fabric.better(rule, racer(seeds=4, noise=calm, goodput=0.8))
+    assert not on_fabric.better(rule, racer(seeds=4, noise=40 * calm, goodput=1.2))
