@@ -14,7 +14,7 @@ from fluidcc.cli import options as o
 from fluidcc.cli.request import Request, is_switch, nic_of, scenario_of
 from fluidcc.cli.stability import counts_of
 from fluidcc.cli.trial import tried
-from fluidcc.cli.tune_fabric import PICTURE, tune_on_fabric
+from fluidcc.cli.tune_fabric import PICTURE, tune_on_fabric, yardsticks_of
 from fluidcc.errors import InputError
 from fluidcc.scenario.frames import payloads
 from fluidcc.units import TIME, show
@@ -293,16 +293,9 @@ def _is_step(scenario: Scenario) -> bool:
 
 
 def _yardsticks(scenario: Scenario, scheme: str, start: dict[str, float] | None) -> dict[str, dict[str, float]]:
-    """Return settings with the thresholds that others use, if thresholds are tuned; the rest as at the start."""
-    from fluidcc.operators.reference_thresholds import yardsticks
-
-    names = ("kmin", "kmax", "pmax")
-    if scheme != "dcqcn" or start is None or not {"kmin", "kmax"} <= start.keys():
-        return {}
-    rate = next(link.rate for link in scenario.links if link.marking is not None)
-    return {
-        each.name: start | {name: getattr(each, name) for name in names if name in start} for each in yardsticks(rate)
-    }
+    """Return settings with the thresholds that others use at the rate of the first link that marks."""
+    rate = next((link.rate for link in scenario.links if link.marking is not None), None)
+    return {} if start is None or rate is None else yardsticks_of(scheme, rate, start)
 
 
 def present(scenario: Scenario, scheme: str, names: list[str]) -> dict[str, float] | None:

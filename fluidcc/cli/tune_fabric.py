@@ -118,7 +118,7 @@ def tune_on_fabric(
         place,
         cases=cases,
         start=present,
-        yardsticks=_yardsticks(scheme, rate, present),
+        yardsticks=yardsticks_of(scheme, rate, present),
         objective=list(objective) if objective else None,
         worst=worst,
         settings=SETTINGS if settings is None else settings,
@@ -338,7 +338,7 @@ def _present(
     return found
 
 
-def _yardsticks(scheme: str, rate: Rate, present: Mapping[str, float]) -> dict[str, dict[str, float]]:
+def yardsticks_of(scheme: str, rate: Rate, present: Mapping[str, float]) -> dict[str, dict[str, float]]:
     """Settings with the thresholds that others use, the rest as at present."""
     from fluidcc.operators.reference_thresholds import yardsticks
 
