@@ -49,6 +49,7 @@ ORDER = (
     "fluidcc.studies.fitting",
     "fluidcc.studies.tuning",
     "fluidcc.operators.switches",
+    "fluidcc.operators.counters",
     "fluidcc.operators",
     "fluidcc.plotting",
     "fluidcc.proofs",

@@ -1,0 +1,146 @@
+"""Reading files with counters, and the counters of all files together."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+
+from fluidcc.errors import InputError
+from fluidcc.files import LARGEST, read_whole, refuse_special
+from fluidcc.operators.counters import listed
+from fluidcc.operators.counters.model import Counters, NicCounters, PortCounters, is_sum
+from fluidcc.operators.counters.names import PORT, Entry, shown
+from fluidcc.operators.counters.terminal import Terminal, stem
+
+EXPECTED = (
+    "what SONiC's show interfaces, pfc, queue or priority-group commands, ethtool -S or rdma statistic printed, a dump "
+    "of COUNTERS_DB, or a CSV with the columns device,port,queue,counter,value"
+)
+
+
+def read_counters(paths: Sequence[str | os.PathLike[str]]) -> Counters:
+    """Read the counters of switches and NICs from files; one file may hold those of several devices.
+
+    A device has the name in the prompt before its output, or in a heading such as ``==> host7.txt <==``, or else that
+    of the file. Of several watermarks of a queue the highest counts.
+
+    Parameters
+    ----------
+    paths : sequence of str or path
+        SONiC's ``show`` commands, a dump of COUNTERS_DB, ``ethtool -S``, ``rdma statistic``, files of ``hw_counters``,
+        or a CSV in long form.
+
+    Returns
+    -------
+    Counters
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read or has no counters, a line of it is damaged, a counter has two values, or totals and
+        rates are mixed.
+    """
+    paths = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    if not paths:
+        raise InputError(f"no file of counters; give {EXPECTED}")
+    found: list[Entry] = []
+    kinds: dict[bool, str] = {}
+    for path in paths:
+        name, text = _text(path)
+        header = listed.header_of(text)
+        kinds.setdefault("rate" in (header or ()), name)
+        read = list(listed.entries(text, name) if header else Terminal(text, name, stem(os.fspath(path))).entries())
+        if not read:
+            raise InputError(f"{name}: found no counters in it ({_impression(text)}); give {EXPECTED}")
+        found += read
+    if len(kinds) > 1:
+        raise InputError(f"{kinds[True]} has rates and {kinds[False]} totals; give files of one kind")
+    return Counters(_ports(found), _nics(found), 1.0 if True in kinds else None)
+
+
+def _text(path: str | os.PathLike[str]) -> tuple[str, str]:
+    """Return the name of a file for messages, and its text."""
+    plain = os.fspath(path)
+    name = plain if plain.isprintable() and len(plain) <= 200 else ascii(plain)[:200]
+    refuse_special(path, "a file of counters")
+    try:
+        raw = read_whole(path, LARGEST)
+        text = raw.decode("utf-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name}: is not UTF-8 text (byte {error.start}); give {EXPECTED}") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a file name"
+        raise InputError(f"{name}: cannot be read ({reason}); give {EXPECTED}") from None
+    if "\0" in text or not text.strip():
+        raise InputError(f"{name}: is {'no text' if text.strip() else 'empty'}; give {EXPECTED}")
+    return name, text
+
+
+def _impression(text: str) -> str:
+    """Say what a text without counters begins with."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return f"it begins with {shown(text.strip().partition(chr(10))[0])}"
+    return f"it is JSON with {', '.join(map(shown, [*document][:6]))}" if isinstance(document, dict) else "it is JSON"
+
+
+def _ports(found: Iterable[Entry]) -> tuple[PortCounters, ...]:
+    grouped: dict[tuple[str, str], list[Entry]] = {}
+    for each in found:
+        if each.kind == PORT:
+            grouped.setdefault((each.device, each.unit), []).append(each)
+    return tuple(PortCounters(*key, *_values(every)) for key, every in sorted(grouped.items()))
+
+
+def _nics(found: Iterable[Entry]) -> tuple[NicCounters, ...]:
+    """Return the NICs: interface and RDMA device of a host are one where it has one of each."""
+    hosts: dict[str, dict[tuple[str, str], list[Entry]]] = {}
+    for each in found:
+        if each.kind != PORT:
+            hosts.setdefault(each.device, {}).setdefault((each.kind, each.unit), []).append(each)
+    read = {}
+    for host, units in hosts.items():
+        if len({kind for kind, _ in units}) == len(units):
+            read[host] = _values(each for every in units.values() for each in every)
+        else:
+            read |= {f"{host} {unit}".strip(): _values(every) for (_, unit), every in units.items()}
+    return tuple(NicCounters(name, *each) for name, each in sorted(read.items()))
+
+
+def _values(entries: Iterable[Entry]) -> tuple[dict[str, float], dict[int, dict[str, float]]]:
+    """Return the counters of a device, and those of its queues."""
+    read: dict[tuple[int | None, str], dict[str, Entry]] = {}
+    for each in entries:
+        sources = read.setdefault((each.queue, each.counter), {})
+        known = sources.setdefault(each.source, each)
+        if is_sum(each.counter) and known.value != each.value:
+            raise _conflict(known, each, each.value)
+        if each.value > known.value:
+            sources[each.source] = each
+    values: dict[str, float] = {}
+    queues: dict[int, dict[str, float]] = {}
+    for (queue, counter), sources in read.items():
+        (values if queue is None else queues.setdefault(queue, {}))[counter] = _total(counter, sources)
+    return values, dict(sorted(queues.items()))
+
+
+def _total(counter: str, sources: dict[str, Entry]) -> float:
+    """Return a counter as one name gives it, or as the sum of several; the highest of what is no sum."""
+    if not is_sum(counter):
+        return max(each.value for each in sources.values())
+    best = {name: each for name, each in sources.items() if not each.fallback} or sources
+    whole = best.pop(counter, None)
+    parts = sum(each.value for each in best.values())
+    if whole and best and parts != whole.value:
+        raise _conflict(whole, next(iter(best.values())), parts)
+    return whole.value if whole else parts
+
+
+def _conflict(known: Entry, other: Entry, value: float) -> InputError:
+    queue = f" queue {known.queue}" if known.queue is not None else ""
+    return InputError(
+        f"{other.where}: {shown(f'{known.device} {known.unit}'.strip())}{queue}: {known.counter} is {value:.15g} here "
+        f"and {known.value:.15g} in {known.where}; give one reading, with the prompts that name devices and interfaces"
+    )
