@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -104,41 +105,21 @@ NIC = NicCounters(
 )
 
 
-def same(found: Counters, ports: tuple[PortCounters, ...], nics: tuple[NicCounters, ...]) -> None:
-    """Compare device by device; exact but for times."""
-    assert [(each.switch, each.name) for each in found.ports] == [(each.switch, each.name) for each in ports]
-    for read, wanted in zip(found.ports, ports, strict=True):
-        assert read.values == wanted.values
-        assert read.queues == wanted.queues
-    assert [each.name for each in found.nics] == [each.name for each in nics]
-    for nic, expected in zip(found.nics, nics, strict=True):
-        assert nic.values == expected.values
-        assert nic.priorities == expected.priorities
-
-
 @pytest.mark.parametrize("name", ["sonic.txt", "counters_db.json", "ports.csv"])
 def test_the_forms_of_a_switch_give_the_same_numbers(name: str) -> None:
     """A column shifted by one, KB for bytes, multicast queues as priorities, and RX for TX would differ."""
     found = read_counters([DATA / name])
-    ports = tuple(each for each in found.ports if each.name == "Ethernet0")
-    same(
-        Counters(ports),
-        (PORT,)
-        if name != "counters_db.json"
-        else (
-            PortCounters(
-                "counters_db", *["Ethernet0", PORT.values | {"received_bytes": 5, "sent_bytes": 6}, PORT.queues]
-            ),
-        ),
-        (),
-    )
-    assert found.seconds is None
+    port = next(each for each in found.ports if each.name == "Ethernet0")
+    if name == "counters_db.json":  # names no switch, and has bytes
+        port = dataclasses.replace(port, switch="leaf1", values={**port.values})
+        assert (port.values.pop("received_bytes"), port.values.pop("sent_bytes")) == (5, 6)  # type: ignore[attr-defined]
+    assert (port, found.seconds) == (PORT, None)
 
 
 @pytest.mark.parametrize("names", [["nic.txt"], ["nic_sysfs.txt", "nic_json.txt"], ["nic.csv"]])
 def test_the_forms_of_a_nic_give_the_same_numbers(names: list[str]) -> None:
     """Microseconds as seconds, a priority's counters as the port's, and one error of five would differ."""
-    same(read_counters([DATA / name for name in names]), (), (NIC,))
+    assert read_counters([DATA / name for name in names]) == Counters(nics=(NIC,))
 
 
 def test_large_counts_are_exact() -> None:
@@ -221,7 +202,8 @@ Ethernet0        PFC0         01/10/2008, 21:20:00
 def test_several_interfaces_of_a_host_are_several_nics(give: Give) -> None:
     text = "".join(
         f"root@host7:~# ethtool -S eth{n} | grep prio3\n     tx_prio3_pause: {n + 1}\n     tx_nonsense: -1\n"
-        f"root@host7:~# rdma statistic show link mlx5_{n}/1\nlink mlx5_{n}/1 np_cnp_sent {n + 5}\n    out_of_sequence\n0\n"
+        f"root@host7:~# rdma statistic show link mlx5_{n}/1\n"
+        f"link mlx5_{n}/1 np_cnp_sent {n + 5}\n    out_of_sequence\n0\n"
         for n in range(2)
     )
     found = give(text)
@@ -260,7 +242,8 @@ def test_rates_count_for_a_second(give: Give) -> None:
     assert found.seconds == 1
     assert found.ports[0].queues == {3: {"pauses_sent": 12.5}}
     assert found.nics[0].priorities == {3: {"pausing_s": pytest.approx(0.2)}}
-    assert "no earlier reading" in str(pytest.raises(InputError, found.since, found).value)
+    with pytest.raises(InputError, match="no earlier reading"):
+        found.since(found)
 
 
 @pytest.mark.parametrize(
@@ -402,8 +385,8 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.one_of(st.sampled_from(LINES), st.text(max_size=60)), max_size=12))
 def test_any_text_is_read_or_refused(path: Path, lines: list[str]) -> None:
-    """An index out of range, a digit that is no ASCII, or a number of thousands of digits would raise something else."""
-    path.write_text("\n".join(lines), errors="surrogatepass" if False else "ignore")
+    """An index out of range, or a digit that is not ASCII, would raise something else."""
+    path.write_text("\n".join(lines), errors="ignore")
     attempt(lambda each: read_counters([each]), path)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -80,8 +81,8 @@ def _owners(document: dict[str, Any]) -> dict[str, tuple[str, int | None]]:
     for name in _MAPS:
         for key, oid in _fields(document.get(name)).items():
             port, _, queue = key.rpartition(":")
-            if isinstance(oid, str) and types.get(oid) in _PRIORITY and queue.isascii() and queue[:4].isdigit():
-                found[oid] = port, int(queue[:4])
+            if isinstance(oid, str) and types.get(oid) in _PRIORITY and re.fullmatch(r"\d{1,3}", queue, re.ASCII):
+                found[oid] = port, int(queue)
     return found
 
 

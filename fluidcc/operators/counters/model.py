@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from fluidcc.errors import InputError
+from fluidcc.operators.counters.names import shown
 
 Values = Mapping[str, float]
 Queues = Mapping[int, Values]
@@ -128,7 +129,9 @@ class Counters:
         shared = {each.label for each in (*ports, *nics)}
         every = dict.fromkeys(each.label for each in (*before.ports, *before.nics, *self.ports, *self.nics))
         if every and not shared:
-            raise InputError(f"no port and no NIC is in both readings ({', '.join([*every][:8])}); read the same twice")
+            raise InputError(
+                f"no port and no NIC is in both readings ({', '.join(map(shown, [*every][:8]))}); read the same twice"
+            )
         return Counters(tuple(ports), tuple(nics), None, tuple(name for name in every if name not in shared))
 
 
@@ -154,8 +157,8 @@ def _growth(device: PortCounters | NicCounters, late: Values, early: Values, que
     for name, value in late.items():
         if is_sum(name) and value < early.get(name, 0):
             raise InputError(
-                f"{device.label}{queue}: {name} fell from {early[name]:.15g} to {value:.15g}, so it was cleared or "
-                "wrapped, or the readings are in the wrong order; take both readings again"
+                f"{shown(device.label)}{queue}: {name} fell from {early[name]:.15g} to {value:.15g}, so it was cleared "
+                "or wrapped, or the readings are in the wrong order; take both readings again"
             )
     return {
         name: value - early[name] if is_sum(name) else value

@@ -100,13 +100,12 @@ def _nics(found: Iterable[Entry]) -> tuple[NicCounters, ...]:
     for each in found:
         if each.kind != PORT:
             hosts.setdefault(each.device, {}).setdefault((each.kind, each.unit), []).append(each)
-    read = {}
+    named: dict[str, list[Entry]] = {}
     for host, units in hosts.items():
-        if len({kind for kind, _ in units}) == len(units):
-            read[host] = _values(each for every in units.values() for each in every)
-        else:
-            read |= {f"{host} {unit}".strip(): _values(every) for (_, unit), every in units.items()}
-    return tuple(NicCounters(name, *each) for name, each in sorted(read.items()))
+        one = len({kind for kind, _ in units}) == len(units)
+        for (_, unit), every in units.items():
+            named.setdefault(host if one else f"{host} {unit}".strip(), []).extend(every)
+    return tuple(NicCounters(name, *_values(every)) for name, every in sorted(named.items()))
 
 
 def _values(entries: Iterable[Entry]) -> tuple[dict[str, float], dict[int, dict[str, float]]]:

@@ -20,6 +20,7 @@ _COUNTER = re.compile(r"\s*([A-Za-z]\w*):\s*(\S+)\s*", re.ASCII)
 _LINK = re.compile(r"\s*link ([\w.\-]+)/(\d{1,3})\b(.*)", re.ASCII)
 _WORDS = re.compile(r"\s*(?:[a-z]\w*|\d+)(?:\s+\w+)*\s*", re.ASCII)
 _SYSFS = re.compile(r"\S*infiniband/([\w.\-]+)/ports/(\d{1,3})/(?:hw_)?counters/(\w+):?", re.ASCII)
+_SPACE = re.compile(r"\s*")
 _JSON = re.compile(r"\s*(?:\{|\[\s*(?:\{|$))")
 _ENDINGS = (".txt", ".log", ".out", ".json", ".csv")
 
@@ -109,7 +110,7 @@ class Terminal:
 
     def _document(self) -> Any:
         """Return the JSON document that begins in the last line, and continue behind it."""
-        start = self._start + len(self._text[self._start :]) - len(self._text[self._start :].lstrip())
+        start = _SPACE.match(self._text, self._start).end()  # type: ignore[union-attr]
         try:
             document, end = json.JSONDecoder().raw_decode(self._text, start)
         except (ValueError, RecursionError) as error:
@@ -118,8 +119,8 @@ class Terminal:
             raise InputError(f"{self._name}:{line}: not JSON ({reason}); give the whole dump unchanged") from None
         self._number += self._text.count("\n", start, end) - 1
         self._next = end
-        self._read()  # the rest of the line, most often empty
-        if self._text[end : self._next].strip():
+        rest = self._read()
+        if rest and _PROMPT.match(rest):  # behind a document without a line end
             self._next, self._number = end, self._number - 1
         return document
 
