@@ -171,6 +171,7 @@ Ethernet0      0     42
         ("Ingress shared pool occupancy per PG:", "ingress_watermark_bytes"),
         ("Ingress PG dropped packets:", "ingress_dropped_packets"),
         ("a@leaf1:~$ show priority-group watermark headroom", "headroom_watermark_bytes"),
+        ("a@leaf1:~$ show both headroom and\nIngress shared pool occupancy per PG:", "ingress_watermark_bytes"),
         ("a@leaf1:~$ show priority-group drop counters\nLast cached time was 2026-01-02", "ingress_dropped_packets"),
     ],
 )

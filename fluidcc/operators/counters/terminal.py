@@ -105,7 +105,7 @@ class Terminal:
             yield line
 
     def _rows(self) -> Iterator[tables.Row]:
-        for line in self._while(lambda line: tables.is_row(line) and not _PROMPT.match(line)):
+        for line in self._while(tables.is_row):
             yield line, f"{self._name}:{self._number}"
 
     def _document(self) -> Any:
