@@ -13,11 +13,15 @@ from fluidcc.cli.request import is_switch
 from fluidcc.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fluidcc.operators.audit import Audit
+    from fluidcc.operators.counters.judge import Counted
+    from fluidcc.operators.finding import Finding
 
 EXAMPLES = (
     "fluidcc audit --sonic config_db.json --nic nic.txt --flows 8",
-    "fluidcc audit config_db.json --fail-on bad --json",
+    "fluidcc audit config_db.json nic.txt --counters after/ --before before/ --interval 60s",
 )
 FAILED = 3  # exit status: something is as bad as --fail-on says
 _NAMED = 4  # ports of a group that are listed
@@ -53,6 +57,16 @@ def command(
     buffer: Annotated[
         str | None, typer.Option(metavar="SIZE", help="What a queue may fill, where thresholds are shares of it.")
     ] = None,
+    counters: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE|DIR", help="What switches and NICs counted: show, ethtool, rdma, CSV; repeat."),
+    ] = None,
+    before: Annotated[
+        list[str] | None, typer.Option(metavar="FILE|DIR", help="The same counters, read before; repeat.")
+    ] = None,
+    interval: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Time between both readings, or since counters were cleared.")
+    ] = None,
     fail_on: Annotated[
         str | None, typer.Option("--fail-on", metavar="warn|bad", help="Exit with 3 if a finding is that bad.")
     ] = None,
@@ -74,12 +88,17 @@ def command(
         packet_size=packet_size,
         rate=rate,
         buffer=buffer,
+        counters=counters or (),
+        before=before or (),
+        interval=interval,
     )
     if json:
         output.print_json(found.as_dict())
     else:
         print_audit(found, verbose=verbose)
-    if fail_on is not None and any(each.count(severity) for each in found.groups for severity in _WORSE[fail_on]):
+    findings = [*(finding for each in found.groups for finding in each.findings)]
+    findings += found.counted.findings if found.counted is not None else []
+    if fail_on is not None and any(finding.severity in _WORSE[fail_on] for finding in findings):
         raise typer.Exit(FAILED)
 
 
@@ -112,6 +131,8 @@ def print_audit(found: Audit, *, verbose: bool = False) -> None:
         if i:
             console.print()
         _print_group(console, group, said, verbose=verbose)
+    if found.counted is not None:
+        _print_counted(console, found.counted)
     if found.frames:
         console.print(f"[dim]{found.frames}[/]")
     if verbose:
@@ -137,8 +158,6 @@ def _kinds(audit: Audit) -> Any:
 
 
 def _print_group(console: Any, group: list[Audit], said: set[tuple[str, str]], *, verbose: bool) -> None:
-    from rich.padding import Padding
-
     from fluidcc.units import RATE, SIZE, show
 
     found, port = group[0], group[0].switch
@@ -155,17 +174,37 @@ def _print_group(console: Any, group: list[Audit], said: set[tuple[str, str]], *
             f"  {port.profile}: Kmin {show(port.kmin, SIZE)}, Kmax {show(port.kmax, SIZE)}, Pmax {port.pmax:.3g}"
         )
     again = [finding for finding in found.findings if (finding.what, finding.why) in said and finding.severity != "ok"]
-    for finding in found.findings:
-        if finding in again:
-            continue
-        said.add((finding.what, finding.why))
+    fresh = [finding for finding in found.findings if finding not in again]
+    said.update((finding.what, finding.why) for finding in fresh)
+    _print_findings(console, fresh, verbose=verbose)
+    for severity in ("bad", "warn"):
+        whats = [finding.what for finding in again if finding.severity == severity]
+        if whats:
+            console.print(f"[{_COLOURS[severity]}]{severity:>4}[/] as above: {'; '.join(whats)}")
+
+
+def _print_findings(console: Any, findings: Sequence[Finding], *, verbose: bool) -> None:
+    from rich.padding import Padding
+
+    for finding in findings:
         console.print(f"[{_COLOURS[finding.severity]}]{finding.severity:>4}[/] [bold]{finding.what}[/]")
         if finding.severity == "ok" and not verbose:
             continue
         console.print(Padding(finding.why, (0, 0, 0, 5)), markup=False)
         if finding.suggest:
             console.print(Padding(f"-> {finding.suggest}", (0, 0, 0, 5)), markup=False)
-    for severity in ("bad", "warn"):
-        whats = [finding.what for finding in again if finding.severity == severity]
-        if whats:
-            console.print(f"[{_COLOURS[severity]}]{severity:>4}[/] as above: {'; '.join(whats)}")
+
+
+def _print_counted(console: Any, counted: Counted) -> None:
+    from fluidcc.units import TIME, show
+
+    span = "" if counted.seconds is None else f" in {show(counted.seconds, TIME)}"
+    console.print(f"\n[bold]counters[/] of {len(counted.ports)} ports and {len(counted.nics)} NICs{span}:")
+    _print_findings(console, counted.findings, verbose=True)
+    if not any(finding.severity != "ok" for finding in counted.findings):
+        console.print("  they show nothing that these settings would not make")
+    if counted.left_out:
+        console.print(
+            f"[dim]not judged: {', '.join(counted.left_out[:_NAMED])}"
+            + (f" and {len(counted.left_out) - _NAMED} more[/]" if counted.left_out[_NAMED:] else "[/]")
+        )

@@ -25,6 +25,8 @@ from fluidcc.operators import (
 )
 from fluidcc.operators.commands import Commands, commands_of
 from fluidcc.operators.config_db import Assumed, ConfigDB
+from fluidcc.operators.counters import Counters, read_counters
+from fluidcc.operators.counters.judge import Counted, judge
 from fluidcc.operators.finding import Finding
 from fluidcc.operators.ports import ALL, PortGroup, alike, read_ports, shown
 from fluidcc.operators.reach import Reach, reach
@@ -38,6 +40,8 @@ from fluidcc.units import RATE, SIZE, TIME, quantity, show, whole
 
 if TYPE_CHECKING:
     from fluidcc.theory.control.equilibrium import Equilibrium
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 _MOST_FLOWS = 1e6
 _MOST_RUNS = 1000
@@ -82,6 +86,8 @@ class Audit(Comparable):
         Sizes of packets that were run [bytes]; the findings are those of the first, which does worst.
     frames : str
         Description of these sizes and their source.
+    counted : Counted or None
+        What counters of switches and NICs say, where they were given.
     """
 
     switch: SwitchPort
@@ -100,6 +106,7 @@ class Audit(Comparable):
     rtt: float = _RTT
     payloads: tuple[float, ...] = (4096.0,)
     frames: str = ""
+    counted: Counted | None = None
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -171,9 +178,10 @@ class Audit(Comparable):
 
     @public()
     def as_dict(self) -> dict[str, Any]:
-        """Return keys as in the CLI: of the worst group, and ``ports`` with all."""
+        """Return keys as in the CLI: of the worst group, ``ports`` with all, and ``counters`` where they were given."""
         ports = [{"names": list(each.shown), "priority": each.switch.priority, **each._one()} for each in self.groups]
-        return {"ports": ports, **self._one()}
+        counted = {} if self.counted is None else {"counters": self.counted.as_dict()}
+        return {"ports": ports, **self._one(), **counted}
 
     def _one(self) -> dict[str, Any]:
         """Return keys of this group of ports alone."""
@@ -228,6 +236,9 @@ def audit(
     packet_size: Any = None,
     rate: Any = "100Gbps",
     buffer: Any = None,
+    counters: Paths = (),
+    before: Paths = (),
+    interval: Any = None,
 ) -> Audit:
     """Check a switch's and a NIC's DCQCN settings against each other, the paper, and what flows do with them.
 
@@ -256,6 +267,13 @@ def audit(
         Speed of ports of which the file gives none, as other systems' texts may [bytes/s].
     buffer : quantity, optional
         What a queue may fill, for files that give thresholds as shares of it (Junos) [bytes].
+    counters : path or sequence of path
+        Counters of switches and NICs, as `fluidcc.operators.counters.read_counters` reads them: they are compared with
+        what the settings make.
+    before : path or sequence of path
+        The same, read earlier: what was counted since is judged. Without it, all since the counters were cleared.
+    interval : quantity, optional
+        Time in which was counted [s].
 
     Returns
     -------
@@ -272,6 +290,10 @@ def audit(
     trip = quantity(rtt, TIME, "rtt")
     if not 0 < trip <= _LONGEST:
         raise InputError(f"rtt: {show(trip, TIME)} is no round trip of a datacenter; write for example 10us")
+    read = _counters(counters, before)
+    seconds = None if interval is None else quantity(interval, TIME, "interval")
+    if seconds is not None and (read is None or seconds <= 0):
+        raise InputError("interval: it is the time between two readings of counters; write for example 60s")
     refuse_special(sonic, "a switch's config_db.json")  # it is read more than once
     assumed = Assumed(quantity(rate, RATE, "rate"), None if buffer is None else quantity(buffer, SIZE, "buffer"))
     if not (assumed.rate > 0 and (assumed.buffer is None or assumed.buffer > 0)):
@@ -317,7 +339,22 @@ def audit(
         )
         found.append((as_read, _counts(findings), one))
     worst, *others = _ordered(found)
-    return dataclasses.replace(worst, others=tuple(others), left_out=tuple(left_out))
+    counted = None
+    if read is not None:
+        options = {"rtt": trip, "flows": flows, "links": _LINKS, "seconds": seconds}
+        counted = judge(read, groups, scheme, sizes, **options)
+    return dataclasses.replace(worst, others=tuple(others), left_out=tuple(left_out), counted=counted)
+
+
+def _counters(paths: Paths, before: Paths) -> Counters | None:
+    """Read counters, or their growth; None if there are none."""
+    late, early = ([each] if isinstance(each, (str, os.PathLike)) else list(each) for each in (paths, before))
+    if not late and early:
+        raise InputError("before: an earlier reading is given and no later one; give it as counters")
+    if not late:
+        return None
+    read = read_counters(late)
+    return read.since(read_counters(early)) if early else read
 
 
 def _ordered(found: Sequence[tuple[Any, Any, Audit]]) -> list[Audit]:

@@ -96,6 +96,8 @@ class Counters:
     def since(self, before: Counters) -> Counters:
         """Return the growth of every counter that both readings have, with the later watermarks and rates.
 
+        A watermark that is as it was may be older than the first reading, and is left out: clear them in between.
+
         Parameters
         ----------
         before : Counters
@@ -163,5 +165,10 @@ def _growth(device: PortCounters | NicCounters, late: Values, early: Values, que
     return {
         name: value - early[name] if is_sum(name) else value
         for name, value in late.items()
-        if name in early or not is_sum(name)
+        if (name in early if is_sum(name) else not _stale(name, value, early))
     }
+
+
+def _stale(name: str, value: float, early: Values) -> bool:
+    """Tell whether a watermark may be older than the first reading, as it was no other then."""
+    return name.endswith("watermark_bytes") and value > 0 and value == early.get(name)

@@ -28,7 +28,7 @@ def read_counters(paths: Sequence[str | os.PathLike[str]]) -> Counters:
     Parameters
     ----------
     paths : sequence of str or path
-        SONiC's ``show`` commands, a dump of COUNTERS_DB, ``ethtool -S``, ``rdma statistic``, files of ``hw_counters``,
+        Files, or folders of files: SONiC's ``show`` commands, a dump of COUNTERS_DB, ``ethtool -S``, ``rdma statistic``, files of ``hw_counters``,
         or a CSV in long form.
 
     Returns
@@ -46,7 +46,7 @@ def read_counters(paths: Sequence[str | os.PathLike[str]]) -> Counters:
         raise InputError(f"no file of counters; give {EXPECTED}")
     found: list[Entry] = []
     kinds: dict[bool, str] = {}
-    for path in paths:
+    for path in _files(paths):
         name, text = _text(path)
         header = listed.header_of(text)
         kinds.setdefault("rate" in (header or ()), name)
@@ -57,6 +57,20 @@ def read_counters(paths: Sequence[str | os.PathLike[str]]) -> Counters:
     if len(kinds) > 1:
         raise InputError(f"{kinds[True]} has rates and {kinds[False]} totals; give files of one kind")
     return Counters(_ports(found), _nics(found), 1.0 if True in kinds else None)
+
+
+def _files(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
+    """Return files, and those of folders."""
+    found = []
+    for path in map(os.fspath, paths):
+        if not os.path.isdir(path):
+            found.append(path)
+            continue
+        inside = sorted(entry.path for entry in os.scandir(path) if not entry.name.startswith(".") and entry.is_file())
+        if not inside:
+            raise InputError(f"{shown(path)}: the folder has no files; give {EXPECTED}")
+        found += inside
+    return found
 
 
 def _text(path: str | os.PathLike[str]) -> tuple[str, str]:
