@@ -28,8 +28,8 @@ def read_counters(paths: Sequence[str | os.PathLike[str]]) -> Counters:
     Parameters
     ----------
     paths : sequence of str or path
-        Files, or folders of files: SONiC's ``show`` commands, a dump of COUNTERS_DB, ``ethtool -S``, ``rdma statistic``, files of ``hw_counters``,
-        or a CSV in long form.
+        Files, or folders of files: what SONiC's ``show`` commands, ``ethtool -S`` or ``rdma statistic`` print, a dump
+        of COUNTERS_DB, files of ``hw_counters``, or a CSV in long form.
 
     Returns
     -------
@@ -61,8 +61,8 @@ def read_counters(paths: Sequence[str | os.PathLike[str]]) -> Counters:
 
 def _files(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
     """Return files, and those of folders."""
-    found = []
-    for path in map(os.fspath, paths):
+    found: list[str] = []
+    for path in (os.fspath(each) for each in paths):
         if not os.path.isdir(path):
             found.append(path)
             continue

@@ -310,6 +310,8 @@ def _unmarked(queues: Sequence[Queue]) -> Iterator[Finding]:
         marked, sent, longest = (queue.get(name) for name in ("marked_packets", "sent_packets", "watermark_bytes"))
         if not queue.port.ecn or red is None or marked is None or longest is None or red.kmax < red.kmin:
             continue
+        if queue.get("pauses_received"):  # it may have been as long before, when it was paused
+            continue
         least = ramp_bound(longest, red.kmin, red.kmax, red.pmax, packet)
         length = f"{queue.where} was {show(longest, SIZE)} long and"
         if marked < least - _SURE * math.sqrt(least):
