@@ -1,11 +1,12 @@
-"""Name the fault by counters: twelve faults and none, in packets: ``python -m benchmarks.counters [--spread]``.
+"""Name the fault by counters: twelve faults and none, in packets: ``python -m benchmarks.counters``.
 
 Eight hosts at one switch of 100 Gb/s send to each other at three loads, with sizes of three workloads and incasts. Each
 run is written as operators copy it (`show` outputs of SONiC, ethtool, rdma statistic), read again and judged with the
 file that the switch should have. Stated before measuring: of the faults ten or more are named first, by their host
 where they have one, at all three loads; of twenty healthy runs at most one is blamed of anything bad or doubtful.
 
-``--spread``: marks per byte of queue of healthy switches and of others' thresholds, on which `counters.marking` rests.
+``--write FOLDER``: the counters of the first fault with the sample's own settings, as examples/leaf-100g has them.
+``--spread``: marks over those that `fluidcc.operators.marks` expects, of healthy switches and of other thresholds.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ import numpy as np
 
 from fluidcc.builders.workloads import incasts
 from fluidcc.engines.run import simulate
-from fluidcc.operators import dcqcn_of, read_nic
-from fluidcc.operators.counters import marking, read_counters, symptoms
-from fluidcc.operators.counters.judge import Counted, judge
+from fluidcc.operators import dcqcn_of, marks, read_nic, symptoms
+from fluidcc.operators.counted import Counted, judge
+from fluidcc.operators.counters import read_counters
 from fluidcc.operators.ports import PortGroup, read_ports
 from fluidcc.scenario.frames import IN_BUFFER
 from fluidcc.scenario.model import PFC, RED, Flow, Link, Scenario, Storm, TrafficClass
@@ -135,8 +136,8 @@ FAULTS = (
           _flows(lambda flow: flow.target == "H4", cnp_interval=500e-6)),
     Fault("a host with another DSCP", symptoms.PRIORITY, "H2", _stray, stray="H2"),
     Fault("no marking", symptoms.UNMARKED, "", _marking(lambda red: None)),
-    Fault("thresholds of 400 Gb/s", marking.HIGHER, "", _scaled(4.0)),
-    Fault("thresholds of 25 Gb/s", marking.LOWER, "", _scaled(0.25)),
+    Fault("thresholds of 400 Gb/s", marks.HIGHER, "", _scaled(4.0)),
+    Fault("thresholds of 25 Gb/s", marks.LOWER, "", _scaled(0.25)),
     Fault("a PFC storm", symptoms.STORM, "H5",
           lambda scenario: dataclasses.replace(scenario, storms=(Storm("T1->H5", at=0.1 * UNTIL),))),
     Fault("a slow receiver", symptoms.SLOW, "H0", _slow_receiver),
@@ -163,7 +164,7 @@ def config() -> dict[str, Any]:
 
 def healthy(group: PortGroup, scheme: Any, load: float, workload: str, seed: int, incast: bool) -> Scenario:
     """Make a switch that is set as its file says, with incasts of 6 hosts on top where asked for."""
-    made = marking.star(group.switch, scheme, PAYLOAD, RTT / LINKS, load, HOSTS, workload, UNTIL, seed=seed)
+    made = marks.star(group.switch, scheme, PAYLOAD, RTT / LINKS, load, HOSTS, workload, UNTIL, seed=seed)
     if not incast:
         return made
     rows = incasts(HOSTS, load=0.1, until=UNTIL, senders=6, size="256KB", rate=group.switch.rate, seed=seed)
@@ -303,17 +304,22 @@ def write(counts: dict[str, dict[str, float]], folder: Path, ports: tuple[str, .
     return files
 
 
+def _written(scenario: Scenario, fault: Fault, group: PortGroup, folder: Path, seed: int) -> list[Path]:
+    """Write both readings of a run, each into a folder of its own."""
+    folders = [folder / "before", folder / "after"]
+    for made, counts in zip(folders, count(scenario, fault, seed), strict=True):
+        made.mkdir(parents=True, exist_ok=True)
+        write(counts, made, group.names)
+    return folders
+
+
 # -- judging ------------------------------------------------------------------------------------------------
 
 
 def judged(scenario: Scenario, fault: Fault, group: PortGroup, scheme: Any, folder: Path, seed: int) -> Counted:
     """Run, write, read and judge."""
-    early, late = count(fault.change(scenario), fault, seed)
-    read = []
-    for name, counts in (("before", early), ("after", late)):
-        (folder / name).mkdir(parents=True)
-        read.append(read_counters(write(counts, folder / name, group.names)))
-    counters = read[1].since(read[0])
+    before, after = (read_counters([each]) for each in _written(fault.change(scenario), fault, group, folder, seed))
+    counters = after.since(before)
     return judge(counters, [group], scheme, [PAYLOAD], rtt=RTT, flows=HOSTS, links=LINKS, seconds=UNTIL - FIRST_READ)
 
 
@@ -321,9 +327,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--spread", action="store_true", help="marks per byte of queue instead")
     parser.add_argument("--only", default="", help="faults whose name has this; - for healthy ones alone")
+    parser.add_argument("--write", type=Path, default=None, metavar="FOLDER", help="counters of a fault instead")
     options = parser.parse_args()
     nic = SAMPLE / "nic.txt"
     scheme = resolve(dcqcn_of(read_nic(nic))[0])
+    if options.write is not None:
+        [group, *_] = read_ports(SAMPLE / "config_db.json")[0]
+        scenario = FAULTS[0].change(healthy(group, scheme, 0.5, "web-search", 1, True))
+        _written(scenario, FAULTS[0], group, options.write, 1)
+        return
     with tempfile.TemporaryDirectory() as made:
         file = Path(made) / "config_db.json"
         file.write_text(json.dumps(config()))
@@ -337,7 +349,7 @@ def main() -> None:
 def _all(group: PortGroup, scheme: Any, folder: Path, only: str) -> None:
     faults = [fault for fault in FAULTS if only in fault.name]
     jobs = [(fault, load, "web-search", 10 + i, True) for fault in faults for i, load in enumerate(LOADS)]
-    workloads = marking.WORKLOADS
+    workloads = marks.WORKLOADS
     if not only or only == "-":
         jobs += [(HEALTHY, LOADS[i % 3], workloads[i // 3 % 3], 100 + i, i % 2 == 0) for i in range(20)]
 
@@ -373,17 +385,17 @@ def _names(fault: Fault, why: str, group: PortGroup) -> bool:
 
 
 def _spread(group: PortGroup, scheme: Any) -> None:
-    """Print marks over what `marking` expects, with incasts, other seeds, twice the time, and other thresholds."""
+    """Print marks over what `marks` expects, with incasts, other seeds, twice the time, and other thresholds."""
     port = group.switch
-    model = marking.model(port, scheme, PAYLOAD, RTT / LINKS, HOSTS, 1.0)
+    model = marks.model(port, scheme, PAYLOAD, RTT / LINKS, HOSTS, 1.0)
     print("| thresholds | load | marks over the expected: least, median, largest |\n|---|---|---|")
     for scale in (0.25, 1.0, 4.0):
         for load in LOADS:
             found = []
-            for workload in marking.WORKLOADS:
+            for workload in marks.WORKLOADS:
                 for seed, incast in ((11, False), (12, True), (13, False), (14, True)):
                     made = _scaled(scale)(healthy(group, scheme, load, workload, seed, incast))
-                    found.append(marking.ratio(marking.run(made, UNTIL, HOSTS, seed), model))
+                    found.append(marks.ratio(marks.run(made, UNTIL, HOSTS, seed), model))
             low, middle, high = np.percentile(found, [0, 50, 100])
             print(f"| {scale:g} | {load:.0%} | {low:.2f}, {middle:.2f}, {high:.2f} |", flush=True)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fluidcc.operators.audit import Audit
-    from fluidcc.operators.counters.judge import Counted
+    from fluidcc.operators.counted import Counted
     from fluidcc.operators.finding import Finding
 
 EXAMPLES = (
@@ -88,8 +88,8 @@ def command(
         packet_size=packet_size,
         rate=rate,
         buffer=buffer,
-        counters=counters or (),
-        before=before or (),
+        counters=tuple(counters or ()),
+        before=tuple(before or ()),
         interval=interval,
     )
     if json:

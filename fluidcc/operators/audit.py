@@ -25,8 +25,8 @@ from fluidcc.operators import (
 )
 from fluidcc.operators.commands import Commands, commands_of
 from fluidcc.operators.config_db import Assumed, ConfigDB
+from fluidcc.operators.counted import Counted, judge
 from fluidcc.operators.counters import Counters, read_counters
-from fluidcc.operators.counters.judge import Counted, judge
 from fluidcc.operators.finding import Finding
 from fluidcc.operators.ports import ALL, PortGroup, alike, read_ports, shown
 from fluidcc.operators.reach import Reach, reach

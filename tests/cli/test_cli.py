@@ -395,6 +395,31 @@ def test_an_audit_fails_where_it_is_asked_to(fluidcc, audited):
     assert "--fail-on" in err
 
 
+def test_an_audit_with_counters(fluidcc, audited):
+    """The sample's counters: a NIC that ignores CNPs is named, as text, in JSON, and by the exit status."""
+    read = ["--counters", EXAMPLE / "counters" / "after", "--before", EXAMPLE / "counters" / "before"]
+    command = ["audit", EXAMPLE / "config_db.json", EXAMPLE / "nic.txt", "--packets", 0, *read, "--interval", "6ms"]
+    status, out, _ = fluidcc(*command, "--fail-on", "bad")
+    assert status == 3
+    words = " ".join(out.split())
+    assert "counters of 8 ports and 8 NICs in 6ms: bad a NIC ignores CNPs H1 handled 0 CNPs" in words
+    status, found, _ = fluidcc(*command, "--json")
+    assert status == 0
+    assert found["counters"].keys() == {"findings", "ports", "nics", "left_out", "seconds"}
+    assert found["counters"]["nics"] == [f"H{k}" for k in range(8)]
+    assert found["counters"]["seconds"] == pytest.approx(6e-3)
+    for wrong, word in (
+        (["--before", EXAMPLE / "counters" / "before"], "no later one"),
+        (["--interval", "6ms"], "two readings"),
+        (["--counters", EXAMPLE / "nic.txt"], "found no counters"),
+        (["--counters", read[3], "--before", read[1]], "wrong order"),
+    ):
+        status, _, err = fluidcc("audit", EXAMPLE / "config_db.json", *wrong)
+        assert status == 2
+        assert word in err
+        assert err.count("\n") == 1
+
+
 def test_an_audit_is_of_the_ports_that_are_named(fluidcc, monkeypatch):
     asked = []
 

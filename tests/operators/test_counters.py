@@ -356,16 +356,26 @@ def test_files_that_are_no_texts_are_refused(tmp_path: Path) -> None:
     binary, pipe = tmp_path / "b.bin", tmp_path / "pipe"
     binary.write_bytes(b"\x80\x81")
     os.mkfifo(pipe)
+    (tmp_path / "empty").mkdir()
     for path, words in (
         (binary, "not UTF-8"),
         (pipe, "pipe"),
-        (tmp_path, "cannot be read"),
+        (tmp_path, "not UTF-8"),  # of the folder's files
+        (tmp_path / "empty", "has no files"),
         (tmp_path / "x", "No such"),
     ):
         with pytest.raises(InputError, match=words):
             read_counters([path])
     with pytest.raises(InputError, match="no file"):
         read_counters([])
+
+
+def test_a_folder_is_its_files(tmp_path: Path) -> None:
+    """Each file once, without hidden ones and what is in folders below."""
+    (tmp_path / "below").mkdir()
+    for name in ("h1.txt", "h2.txt", ".h3.txt", "below/h4.txt"):
+        (tmp_path / name).write_text("link mlx5_0/1 np_cnp_sent 3\n")
+    assert [nic.name for nic in read_counters([tmp_path]).nics] == ["h1", "h2"]
 
 
 def test_a_large_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

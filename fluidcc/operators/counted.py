@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from fluidcc.operators.counters import marking
+from fluidcc.operators import marks
 from fluidcc.operators.counters.model import Counters
-from fluidcc.operators.counters.symptoms import HIGHER, Nics, Queue, symptoms
 from fluidcc.operators.finding import Finding
 from fluidcc.operators.ports import PortGroup
+from fluidcc.operators.symptoms import HIGHER, Nics, Queue, symptoms
 from fluidcc.scenario.frames import IN_BUFFER
 from fluidcc.schemes.dcqcn import DCQCN
 
@@ -78,16 +78,16 @@ def judge(
     """
     seconds = counters.seconds if counters.seconds is not None else seconds
     switches = {port.switch for port in counters.ports}
-    known = {name: group.switch for group in reversed(groups) for name in group.names}
     queues = [
-        Queue(port.label if len(switches) > 1 else port.name, known[port.name], port)
+        Queue(port.label if len(switches) > 1 else port.name, group.switch, port)
         for port in counters.ports
-        if port.name in known
+        for group in groups
+        if port.name in group.names
     ]
-    first = queues[0].port if queues else groups[0].switch
+    known = {queue.counted.name for queue in queues}
     nics = Nics(
         counters.nics,
-        first.priority,
+        tuple(sorted({group.switch.priority for group in groups})),
         max(scheme.cnp_interval, scheme.nic_cnp_interval),
         max(group.switch.rate for group in groups),
         min(payloads) + IN_BUFFER,
@@ -99,14 +99,14 @@ def judge(
             alike.setdefault((queue.port.rate, queue.port.profile), []).append(queue)
     if not any(each.severity == "bad" and each.what != HIGHER for each in found):  # a broken fabric marks otherwise
         for members in alike.values():
-            closer = list(marking.thresholds_in_force(members, scheme, max(payloads), rtt / links))
+            closer = list(marks.thresholds_in_force(members, scheme, max(payloads), rtt / links))
             if any(each.what == HIGHER for each in closer):
                 found = [each for each in found if each.what != HIGHER]
             found += closer
     for members in alike.values():
-        found += marking.flows_told(members, scheme, max(payloads), flows)
+        found += marks.flows_told(members, scheme, max(payloads), flows)
     strangers = tuple(port.label for port in counters.ports if port.name not in known)
-    names = tuple(queue.where for queue in queues), tuple(nic.name for nic in counters.nics)
+    names = tuple(dict.fromkeys(queue.where for queue in queues)), tuple(nic.name for nic in counters.nics)
     return Counted(found, *names, (*strangers, *counters.left_out), seconds)
 
 

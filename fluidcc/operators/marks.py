@@ -16,9 +16,9 @@ from collections.abc import Iterator, Sequence
 
 from fluidcc.engines.run_many import run_all
 from fluidcc.operators import behaviour
-from fluidcc.operators.counters.symptoms import HIGHER, Queue
 from fluidcc.operators.finding import Finding
 from fluidcc.operators.sonic import SwitchPort
+from fluidcc.operators.symptoms import HIGHER, Queue
 from fluidcc.progress import Bar
 from fluidcc.scenario.frames import IN_BUFFER, framed, wire_share
 from fluidcc.scenario.model import RED, Scenario

@@ -1,7 +1,7 @@
 """Faults that counters show by themselves: what cannot be, or is not, with the settings of the files.
 
 Each check compares counts with each other, or with a bound that holds whatever the traffic is. What needs a model of
-the traffic is in `fluidcc.operators.counters.marking`.
+the traffic is in `fluidcc.operators.marks`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ WIRE = "packets are lost on a wire"
 
 _FEW = 100  # counts below which their absence proves nothing
 _MUCH_LESS = 50  # times
-_STOPPED = 0.1  # share of what other ports send, below which a paused one stands still
+_STOPPED = 0.1  # share of what others send, below which a paused port stands still, or a host is idle
 _STANDS = 0.9  # share of the time that a NIC pauses, above which it is without end
 _ELSEWHERE = 0.5  # share of a host's bytes by other priorities that is reported
 _SURE = 4.0  # standard deviations of a count
@@ -71,7 +71,7 @@ class Nics:
     Parameters
     ----------
     counted : tuple of NicCounters
-    priority : int
+    priorities : tuple of int
         Of RoCE.
     interval : float
         Least time between two CNPs of a flow [s].
@@ -82,14 +82,25 @@ class Nics:
     """
 
     counted: tuple[NicCounters, ...]
-    priority: int
+    priorities: tuple[int, ...]
     interval: float
     rate: float
     packet: float
 
+    @property
+    def shown(self) -> str:
+        """RoCE's priorities, as they are printed."""
+        return " or ".join(map(str, self.priorities))
+
+    def enable(self, point: str) -> str:
+        """Return commands that turn a part of DCQCN on in a NIC: ``roce_rp`` or ``roce_np``."""
+        return "; ".join(f"echo 1 > /sys/class/net/IFACE/ecn/{point}/enable/{each}" for each in self.priorities)
+
     def of_priority(self, nic: NicCounters, name: str) -> float | None:
-        """Return a counter of RoCE's priority; None if it was not read."""
-        return nic.priorities.get(self.priority, {}).get(name)
+        """Return a counter of RoCE's priorities together; None if it was not read."""
+        known = [nic.priorities.get(priority, {}).get(name) for priority in self.priorities]
+        read = [each for each in known if each is not None]
+        return sum(read) if read else None
 
     def sent(self, nic: NicCounters) -> float | None:
         """Return the bytes that a NIC has sent, by RoCE's priority if that is known."""
@@ -101,7 +112,7 @@ class Nics:
 
     @property
     def closed(self) -> bool:
-        """Whether all that these NICs sent was received by these: then none is missing."""
+        """True if all that these NICs sent was received by these: then none is missing."""
         sent = [self.of_priority(nic, "sent_bytes") for nic in self.counted]
         came = [self.of_priority(nic, "received_bytes") for nic in self.counted]
         if len(self.counted) < 2 or None in sent or None in came:
@@ -148,8 +159,7 @@ def _pausing(queues: Sequence[Queue], nics: Nics, seconds: float | None) -> Iter
     pausing = [nic for nic in nics.counted if (nics.of_priority(nic, "pauses_sent") or 0.0) > 0]
     if not paused and not pausing:
         return
-    typical = statistics.median([queue.get("sent_bytes") or 0.0 for queue in queues]) if queues else 0.0
-    standing = [queue for queue in paused if (queue.get("sent_bytes") or 0.0) < _STOPPED * typical]
+    standing = [queue for queue in paused if (queue.get("sent_bytes") or 0.0) < _STOPPED * _typical(queue, queues)]
     times = [nics.of_priority(nic, "pausing_s") for nic in pausing]
     endless = [
         nic
@@ -179,6 +189,12 @@ def _pausing(queues: Sequence[Queue], nics: Nics, seconds: float | None) -> Iter
         f"look at {by}: width and speed of its PCIe slot (lspci -vv), rx_out_of_buffer, NUMA node; of a switch, read "
         "its counters too",
     )
+
+
+def _typical(queue: Queue, queues: Sequence[Queue]) -> float:
+    """Return the median of what other ports sent by a queue's number [bytes]; 0 without others."""
+    others = [each.get("sent_bytes") or 0.0 for each in queues if each.port.queue == queue.port.queue]
+    return statistics.median(others)
 
 
 def _lost(queues: Sequence[Queue], nics: Nics) -> Iterator[Finding]:
@@ -211,9 +227,9 @@ def _lost(queues: Sequence[Queue], nics: Nics) -> Iterator[Finding]:
         yield Finding(
             "bad",
             UNHEEDED,
-            f"{where}; the switch sent {_count(sent)} PAUSEs, and no NIC counts one: PFC of priority {nics.priority} "
+            f"{where}; the switch sent {_count(sent)} PAUSEs, and no NIC counts one: PFC of priority {nics.shown} "
             "is off in the NICs",
-            f"mlnx_qos -i IFACE --pfc with a 1 for priority {nics.priority}",
+            f"mlnx_qos -i IFACE --pfc with a 1 for priority {nics.shown}",
         )
     else:
         cable = 5.0 if port.cable is None else port.cable
@@ -231,28 +247,21 @@ def _lost(queues: Sequence[Queue], nics: Nics) -> Iterator[Finding]:
 def _other_priority(queues: Sequence[Queue], nics: Nics) -> Iterator[Finding]:
     """Find hosts whose packets are in another priority than RoCE's."""
     stray = []
-    for nic in nics.counted:
+    every = [sum(values.get("sent_bytes", 0.0) for values in nic.priorities.values()) for nic in nics.counted]
+    for nic, total in zip(nics.counted, every, strict=True):
         sent = {priority: values.get("sent_bytes", 0.0) for priority, values in nic.priorities.items()}
-        other = max(((size, priority) for priority, size in sent.items() if priority != nics.priority), default=None)
-        if (
-            other
-            and other[0] > 0
-            and sum(sent.values()) * _ELSEWHERE < sum(sent.values()) - sent.get(nics.priority, 0.0)
-        ):
-            stray.append((nic.name, other[1], sent.get(nics.priority, 0.0) / sum(sent.values())))
-    usual = [nics.of_priority(nic, "sent_bytes") or 0.0 for nic in nics.counted]
+        mine = nics.of_priority(nic, "sent_bytes") or 0.0
+        if mine < _ELSEWHERE * total and total > _STOPPED * statistics.median(every):
+            busiest = max(sent, key=lambda priority: sent[priority])
+            stray.append(
+                f"{nic.name} sends {mine / total:.0%} of its bytes by priority {nics.shown}, most by {busiest}"
+            )
     if stray:
-        names = _listed(
-            [
-                f"{name} sends {share:.0%} of its bytes by priority {nics.priority}, most by {to}"
-                for name, to, share in stray
-            ]
-        )
-        all_of_them = len(stray) == len(usual)
+        all_of_them = len(stray) == len(nics.counted)
         yield Finding(
             "bad" if all_of_them else "warn",
             PRIORITY,
-            f"{names}: these packets are neither marked nor kept from loss as RoCE's queue is"
+            f"{_listed(stray)}: these packets are neither marked nor kept from loss as RoCE's queue is"
             + ("" if all_of_them else "; right only if they are no RoCE"),
             "set the DSCP of its RDMA traffic (cma_roce_tos, or traffic_class of the queue pairs), trust DSCP "
             "(mlnx_qos --trust dscp), and compare with the switch's DSCP_TO_TC_MAP",
@@ -360,8 +369,8 @@ def _ignoring(nics: Nics) -> Iterator[Finding]:
             "bad",
             IGNORES,
             f"{_listed(deaf)}: it keeps its rate, and the others give way to it",
-            f"enable DCQCN's reaction point for priority {nics.priority} there: "
-            f"echo 1 > /sys/class/net/IFACE/ecn/roce_rp/enable/{nics.priority}; mlxconfig ROCE_CC_PRIO_MASK_P1",
+            f"enable DCQCN's reaction point there: {nics.enable('roce_rp')}; and compare mlxconfig's "
+            "ROCE_CC_PRIO_MASK_P1",
         )
 
 
@@ -384,8 +393,7 @@ def _answers(nics: Nics) -> Iterator[Finding]:
             "bad",
             SILENT,
             f"{_listed(silent)}: who sends to it is not told to slow down",
-            f"enable DCQCN's notification point for priority {nics.priority} there: "
-            f"echo 1 > /sys/class/net/IFACE/ecn/roce_np/enable/{nics.priority}",
+            f"enable DCQCN's notification point there: {nics.enable('roce_np')}",
         )
     if rare:
         yield Finding(
