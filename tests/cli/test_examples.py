@@ -67,8 +67,7 @@ def test_help_of_all_ends_with_examples() -> None:
     ],
 )
 def test_examples_run_as_printed(command: str, tmp_path: Path, monkeypatch, capsys) -> None:
-    for file in SETTINGS.iterdir():
-        shutil.copy(file, tmp_path)
+    shutil.copytree(SETTINGS, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(behaviour, "SEEDS", 2)  # of the audit
     for words in examples_of(help_of(*filter(None, [command]))):

@@ -116,7 +116,7 @@ def at_home(folder: Path) -> None:
     """The files that pages name, in a folder of its own."""
     shutil.copytree(ROOT / "examples", folder / "examples")
     shutil.copytree(FILES, folder, dirs_exist_ok=True)
-    shutil.copytree(ROOT / "examples" / "leaf-100g" / "counters", folder, dirs_exist_ok=True)
+    shutil.copytree(ROOT / "examples" / "leaf-100g" / "counters", folder / "counters")
     for name in ("config_db.json", "nic.txt"):
         shutil.copy(ROOT / "examples" / "leaf-100g" / name, folder)
     shutil.copy(ROOT / "tests" / "data" / "switches" / "eos.txt", folder / "running-config.txt")
