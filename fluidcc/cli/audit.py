@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "fluidcc audit --sonic config_db.json --nic nic.txt --flows 8",
-    "fluidcc audit config_db.json --counters counters/after --before counters/before",
+    "fluidcc audit config_db.json nic.txt --counters counters/after",
 )
 FAILED = 3  # exit status: something is as bad as --fail-on says
 _NAMED = 4  # ports of a group that are listed
