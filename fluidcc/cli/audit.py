@@ -67,6 +67,9 @@ def command(
     interval: Annotated[
         str | None, typer.Option(metavar="TIME", help="Time between both readings, or since counters were cleared.")
     ] = None,
+    workload: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Traffic that was counted: marks are compared with packets.")
+    ] = None,
     fail_on: Annotated[
         str | None, typer.Option("--fail-on", metavar="warn|bad", help="Exit with 3 if a finding is that bad.")
     ] = None,
@@ -91,6 +94,7 @@ def command(
         counters=tuple(counters or ()),
         before=tuple(before or ()),
         interval=interval,
+        workload=workload,
     )
     if json:
         output.print_json(found.as_dict())
@@ -199,12 +203,13 @@ def _print_counted(console: Any, counted: Counted) -> None:
     from fluidcc.units import TIME, show
 
     span = "" if counted.seconds is None else f" in {show(counted.seconds, TIME)}"
-    console.print(f"\n[bold]counters[/] of {len(counted.ports)} ports and {len(counted.nics)} NICs{span}:")
+    numbers = [
+        f"{n} {what}{'' if n == 1 else 's'}" for n, what in ((len(counted.ports), "port"), (len(counted.nics), "NIC"))
+    ]
+    console.print(f"\n[bold]counters[/] of {' and '.join(numbers)}{span}:")
     _print_findings(console, counted.findings, verbose=True)
     if not any(finding.severity != "ok" for finding in counted.findings):
         console.print("  they show nothing that these settings would not make")
     if counted.left_out:
-        console.print(
-            f"[dim]not judged: {', '.join(counted.left_out[:_NAMED])}"
-            + (f" and {len(counted.left_out) - _NAMED} more[/]" if counted.left_out[_NAMED:] else "[/]")
-        )
+        rest = f" and {len(counted.left_out) - _NAMED} more" if counted.left_out[_NAMED:] else ""
+        console.print(f"not judged: {', '.join(counted.left_out[:_NAMED])}{rest}", style="dim", markup=False)

@@ -25,7 +25,7 @@ from fluidcc.operators import (
 )
 from fluidcc.operators.commands import Commands, commands_of
 from fluidcc.operators.config_db import Assumed, ConfigDB
-from fluidcc.operators.counted import Counted, judge
+from fluidcc.operators.counted import Conditions, Counted, judge
 from fluidcc.operators.counters import Counters, read_counters
 from fluidcc.operators.finding import Finding
 from fluidcc.operators.ports import ALL, PortGroup, alike, read_ports, shown
@@ -239,6 +239,7 @@ def audit(
     counters: Paths = (),
     before: Paths = (),
     interval: Any = None,
+    workload: str | None = None,
 ) -> Audit:
     """Check a switch's and a NIC's DCQCN settings against each other, the paper, and what flows do with them.
 
@@ -273,7 +274,9 @@ def audit(
     before : path or sequence of path
         The same, read earlier: what was counted since is judged. Without it, all since the counters were cleared.
     interval : quantity, optional
-        Time in which was counted [s].
+        Time in which was counted [s]; needed for rates.
+    workload : {"web-search", "hadoop", "alibaba-storage"}, optional
+        Traffic of the hosts: marks are compared with those of packets, at the load that was counted.
 
     Returns
     -------
@@ -290,10 +293,8 @@ def audit(
     trip = quantity(rtt, TIME, "rtt")
     if not 0 < trip <= _LONGEST:
         raise InputError(f"rtt: {show(trip, TIME)} is no round trip of a datacenter; write for example 10us")
-    read = _counters(counters, before)
     seconds = None if interval is None else quantity(interval, TIME, "interval")
-    if seconds is not None and (read is None or seconds <= 0):
-        raise InputError("interval: it is the time between two readings of counters; write for example 60s")
+    read = _counters(counters, before, seconds, workload)
     refuse_special(sonic, "a switch's config_db.json")  # it is read more than once
     assumed = Assumed(quantity(rate, RATE, "rate"), None if buffer is None else quantity(buffer, SIZE, "buffer"))
     if not (assumed.rate > 0 and (assumed.buffer is None or assumed.buffer > 0)):
@@ -341,20 +342,34 @@ def audit(
     worst, *others = _ordered(found)
     counted = None
     if read is not None:
-        options = {"rtt": trip, "flows": flows, "links": _LINKS, "seconds": seconds}
-        counted = judge(read, groups, scheme, sizes, **options)
+        given = Conditions(scheme, sizes, trip / _LINKS, flows, seconds, workload)
+        counted = judge(read, groups, [*configs.values()], given)
     return dataclasses.replace(worst, others=tuple(others), left_out=tuple(left_out), counted=counted)
 
 
-def _counters(paths: Paths, before: Paths) -> Counters | None:
+def _counters(paths: Paths, before: Paths, seconds: float | None, workload: str | None) -> Counters | None:
     """Read counters, or their growth; None if there are none."""
     late, early = ([each] if isinstance(each, (str, os.PathLike)) else list(each) for each in (paths, before))
-    if not late and early:
-        raise InputError("before: an earlier reading is given and no later one; give it as counters")
     if not late:
+        for name, given in (("before", early), ("interval", seconds), ("workload", workload)):
+            if given:
+                raise InputError(f"{name}: it is of counters, and none are given; write --counters FILE")
         return None
+    if seconds is not None and seconds <= 0:
+        raise InputError("interval: it is the time between two readings of counters; write for example 60s")
+    if workload is not None:
+        from fluidcc.builders.workloads import SIZES
+
+        if workload not in SIZES:
+            raise InputError(f"workload: {workload[:40]!r} is none; write {', '.join(SIZES)}")
     read = read_counters(late)
-    return read.since(read_counters(early)) if early else read
+    if early:
+        return read.since(read_counters(early))
+    if read.seconds is None:
+        return read
+    if seconds is None:
+        raise InputError("counters: these are rates; give --interval, the time over which they are means")
+    return read.times(seconds)
 
 
 def _ordered(found: Sequence[tuple[Any, Any, Audit]]) -> list[Audit]:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from typing import Any
 
+from fluidcc.errors import InputError
 from fluidcc.operators import marks
+from fluidcc.operators.config_db import ConfigDB
+from fluidcc.operators.config_files import clip
 from fluidcc.operators.counters.model import Counters
 from fluidcc.operators.finding import Finding
 from fluidcc.operators.ports import PortGroup
-from fluidcc.operators.symptoms import HIGHER, Nics, Queue, symptoms
+from fluidcc.operators.symptoms import Nics, Queue, symptoms
 from fluidcc.scenario.frames import IN_BUFFER
 from fluidcc.schemes.dcqcn import DCQCN
 
@@ -42,17 +46,34 @@ class Counted:
         return {**dataclasses.asdict(self), "findings": [dataclasses.asdict(each) for each in self.findings]}
 
 
-def judge(
-    counters: Counters,
-    groups: Sequence[PortGroup],
-    scheme: DCQCN,
-    payloads: Sequence[float],
-    *,
-    rtt: float,
-    flows: int,
-    links: int,
-    seconds: float | None = None,
-) -> Counted:
+@dataclasses.dataclass(frozen=True)
+class Conditions:
+    """Conditions under which was counted.
+
+    Parameters
+    ----------
+    scheme : DCQCN
+        The NICs' settings.
+    payloads : sequence of float
+        Sizes that packets may have [bytes].
+    delay : float
+        Of each link [s].
+    flows : int
+    seconds : float or None
+        Time in which was counted.
+    workload : str or None
+        Traffic of the hosts; None: not known.
+    """
+
+    scheme: DCQCN
+    payloads: Sequence[float]
+    delay: float
+    flows: int = 8
+    seconds: float | None = None
+    workload: str | None = None
+
+
+def judge(counters: Counters, groups: Sequence[PortGroup], configs: Sequence[ConfigDB], given: Conditions) -> Counted:
     """Compare counters with what the settings make.
 
     Parameters
@@ -60,54 +81,79 @@ def judge(
     counters : Counters
     groups : sequence of PortGroup
         Ports of the switch's file, by their settings.
-    scheme : DCQCN
-        The NICs' settings.
-    payloads : sequence of float
-        Sizes that packets may have [bytes].
-    rtt : float
-        Round trip of an empty network [s].
-    flows : int
-    links : int
-        That a packet and its ACK cross.
-    seconds : float, optional
-        Time in which was counted, where the counters do not say.
+    configs : sequence of ConfigDB
+        The file, with the ports' aliases and what is behind them.
+    given : Conditions
 
     Returns
     -------
     Counted
+
+    Raises
+    ------
+    InputError
+        If nothing of what was counted is in the file.
     """
-    seconds = counters.seconds if counters.seconds is not None else seconds
+    names, behind, host = _of_file(configs)
     switches = {port.switch for port in counters.ports}
-    queues = [
-        Queue(port.label if len(switches) > 1 else port.name, group.switch, port)
-        for port in counters.ports
-        for group in groups
-        if port.name in group.names
-    ]
-    known = {queue.counted.name for queue in queues}
+    ours = {host} if host in switches else switches  # another switch has another file
+    queues, judged = [], set()
+    for port in sorted(counters.ports, key=lambda each: (each.switch, natural(each.name))):
+        name = names.get(port.name, port.name)
+        where = " ".join([*([port.switch] if len(ours) > 1 else []), name + behind.get(name, "")])
+        for group in groups:
+            if port.switch in ours and name in group.names:
+                queues.append(Queue(where, group.switch, port))
+                judged.add(port.label)
+    strangers = tuple(port.label for port in counters.ports if port.label not in judged)
+    if not queues and not counters.nics:
+        raise InputError(
+            f"counters: no port of {configs[0].name} is among those that counted ({', '.join(strangers[:4])}); give "
+            "counters of this switch, of ports that are audited"
+        )
     nics = Nics(
         counters.nics,
         tuple(sorted({group.switch.priority for group in groups})),
-        max(scheme.cnp_interval, scheme.nic_cnp_interval),
+        max(given.scheme.cnp_interval, given.scheme.nic_cnp_interval),
         max(group.switch.rate for group in groups),
-        min(payloads) + IN_BUFFER,
+        min(given.payloads) + IN_BUFFER,
     )
-    found = symptoms(queues, nics, seconds)
+    found = symptoms(queues, nics, given.seconds)
     alike: dict[Any, list[Queue]] = {}
     for queue in queues:
         if queue.port.ecn and queue.port.red is not None:
             alike.setdefault((queue.port.rate, queue.port.profile), []).append(queue)
-    if not any(each.severity == "bad" and each.what != HIGHER for each in found):  # a broken fabric marks otherwise
-        for members in alike.values():
-            closer = list(marks.thresholds_in_force(members, scheme, max(payloads), rtt / links))
-            if any(each.what == HIGHER for each in closer):
-                found = [each for each in found if each.what != HIGHER]
-            found += closer
+    of = given.scheme, max(given.payloads)
+    broken = any(each.severity == "bad" for each in found)  # marks are others then
     for members in alike.values():
-        found += marks.flows_told(members, scheme, max(payloads), flows)
-    strangers = tuple(port.label for port in counters.ports if port.name not in known)
-    names = tuple(dict.fromkeys(queue.where for queue in queues)), tuple(nic.name for nic in counters.nics)
-    return Counted(found, *names, (*strangers, *counters.left_out), seconds)
+        if given.workload is not None and not broken:
+            found += marks.thresholds_in_force(members, *of, given.delay, given.workload, given.seconds)
+        found += marks.flows_told(members, *of, given.flows, given.seconds)
+    return Counted(
+        found,
+        tuple(dict.fromkeys(queue.where for queue in queues)),
+        tuple(nic.name for nic in counters.nics),
+        (*strangers, *counters.left_out),
+        given.seconds,
+    )
 
 
-__all__ = ["Counted", "judge"]
+def _of_file(configs: Sequence[ConfigDB]) -> tuple[dict[str, str], dict[str, str], str]:
+    """Return ports by their aliases, what each one's description says is behind it, and the switch's name."""
+    names, behind = {}, {}
+    for config in configs:
+        for name in config.table("PORT"):
+            fields = config.entry("PORT", name)
+            names[str(fields.get("alias", name))] = name
+            if fields.get("description"):
+                behind[name] = f" ({clip(fields['description']).strip(chr(39))})"
+    metadata = configs[0].table("DEVICE_METADATA", needed=False).get("localhost")
+    return names, behind, str(metadata.get("hostname", "")) if isinstance(metadata, dict) else ""
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """Return a key that sorts names with numbers as one counts."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name, flags=re.ASCII)]
+
+
+__all__ = ["Conditions", "Counted", "judge"]

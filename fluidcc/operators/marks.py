@@ -1,10 +1,9 @@
-"""Marks and queues together: whether the thresholds in force are those of the file, and how many flows the marks tell.
+"""Marks against a model of the traffic: whether the thresholds in force are those of the file, and how many flows send.
 
-How often a switch marks, and how long its queues become, both depend on the traffic, which counters do not tell. What
-share is marked where the longest queue had some length depends on it much less: packets of a single switch with the
-file's settings, at three loads and with the sizes of three published workloads, tell how much to expect. Other loads,
-workloads and incasts stay within a factor of 2 to 3 of that, while thresholds four times as high make it a tenth
-(``python -m benchmarks.counters --spread``).
+How often a switch marks depends on its traffic, which counters do not tell: it has to be said. Packets of a single
+switch with the file's settings, that workload and the load that was counted give the share of marks to compare with
+(``python -m benchmarks.counters --spread``). Traffic beside it that nobody tells, such as incasts, adds marks: that
+there are more says nothing, that there are fewer does.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from fluidcc.engines.run_many import run_all
+from fluidcc.errors import InputError
 from fluidcc.operators import behaviour
 from fluidcc.operators.finding import Finding
 from fluidcc.operators.sonic import SwitchPort
@@ -23,57 +23,53 @@ from fluidcc.progress import Bar
 from fluidcc.scenario.frames import IN_BUFFER, framed, wire_share
 from fluidcc.scenario.model import RED, Scenario
 from fluidcc.schemes.dcqcn import DCQCN
-from fluidcc.units import RATE, SIZE, show
+from fluidcc.units import SIZE, show
 
-LOWER = "the marks are those of lower thresholds"
+FIT = "the marks are those of the thresholds, or more"
 FLOWS = "flows that the marks tell"
 
-WORKLOADS = ("web-search", "hadoop", "alibaba-storage")
-LOADS = (0.3, 0.5, 0.8)
-SCALES = (1 / 16, 1 / 4, 4.0, 16.0)  # of thresholds, beside those of the file
-TOO_LOW, TOO_HIGH = 0.2, 2.0  # of marks, over what the file's settings make
-_WIDTH = 0.3  # of the kernel, in log
+SCALES = (4.0, 16.0)  # of thresholds, beside those of the file
+TOO_FEW = 3.0  # times fewer marks than the file's settings make
+_LEAST_LOAD, _MOST_LOAD = 0.1, 0.95  # that the model is run at
 _FEWEST, _MOST = 4, 12  # hosts of the model
-_LEAST_SENT, _LEAST_MARKED = 10_000, 100  # packets of which something is said
+_LEAST_SENT, _LEAST_MARKED = 10_000, 30  # packets of which something is said
 _BYTES = 50e6  # that a host's link could send in a run: 4 ms at 100 Gb/s
-_MOST_FLOWS = 4096
+_SEEDS = 6
+_FULL = 0.9  # share of its rate from which a port counts as full
+_COUNTS = sorted({round(2 ** (each / 4)) for each in range(4, 49)})  # of flows
 
 
 @dataclasses.dataclass(frozen=True)
 class Marked:
-    """Counts of a port's queue: packets sent and marked, and the longest queue [bytes]."""
+    """Packets that a port's queue sent and marked."""
 
     sent: float
     marked: float
-    longest: float
 
 
-def expected_share(longest: float, ports: Sequence[Marked]) -> float:
-    """Return the share of marked packets at ports whose longest queue was about as long: a kernel's mean, in log."""
-
-    def weight(port: Marked) -> float:
-        return math.exp(-0.5 * (math.log(max(port.longest, 1.0) / max(longest, 1.0)) / _WIDTH) ** 2)
-
-    like = max(ports, key=weight)  # beyond all others, the nearest counts
-    weights = [weight(port) / max(weight(like), 1e-300) for port in ports]
-    sent = sum(w * port.sent for w, port in zip(weights, ports, strict=True))
-    return sum(w * port.marked for w, port in zip(weights, ports, strict=True)) / sent
-
-
-def ratio(found: Sequence[Marked], model: Sequence[Marked]) -> float:
-    """Return the marks of ports over those that a model's ports make where their queues are as long."""
-    expected = sum(port.sent * expected_share(port.longest, model) for port in found)
-    return sum(port.marked for port in found) / max(expected, 1.0)
+def share(ports: Sequence[Marked]) -> float:
+    """Return the share of marked packets."""
+    return sum(port.marked for port in ports) / max(sum(port.sent for port in ports), 1.0)
 
 
 def counted(queues: Sequence[Queue]) -> list[Marked]:
-    """Return the counts of queues of which all three are known."""
-    found = [[queue.get(name) for name in ("sent_packets", "marked_packets", "watermark_bytes")] for queue in queues]
+    """Return the counts of queues of which both are known."""
+    found = [[queue.get(name) for name in ("sent_packets", "marked_packets")] for queue in queues]
     return [Marked(*values) for values in found if None not in values]  # type: ignore[arg-type]
 
 
-def thresholds_in_force(queues: Sequence[Queue], scheme: DCQCN, payload: float, delay: float) -> Iterator[Finding]:
-    """Compare marks and queues of ports that are set alike with packets of one switch that is set so.
+def load_of(queue: Queue, seconds: float | None) -> float | None:
+    """Return the share of a port's rate that was sent; None if that was not read."""
+    rate, size = queue.counted.values.get("sent_bytes_per_s"), queue.get("sent_bytes")
+    if size is not None and seconds:
+        rate = size / seconds
+    return None if rate is None else rate / queue.port.rate
+
+
+def thresholds_in_force(
+    queues: Sequence[Queue], scheme: DCQCN, payload: float, delay: float, workload: str, seconds: float | None
+) -> Iterator[Finding]:
+    """Compare marks of ports that are set alike with packets of one switch that is set so: whether they are too few.
 
     Parameters
     ----------
@@ -84,39 +80,54 @@ def thresholds_in_force(queues: Sequence[Queue], scheme: DCQCN, payload: float, 
         Of a packet [bytes].
     delay : float
         Of each link [s].
+    workload : str
+        Traffic of the hosts.
+    seconds : float or None
+        Time in which was counted.
+
+    Raises
+    ------
+    InputError
+        If the load was not counted.
     """
-    ports, port = counted(queues), queues[0].port
-    if not ports or sum(each.sent for each in ports) < _LEAST_SENT or port.red is None or port.kmax == port.kmin:
+    queues = [queue for queue in queues if queue.get("sent_packets") and queue.get("marked_packets") is not None]
+    if not queues or sum(queue.get("sent_packets") or 0.0 for queue in queues) < _LEAST_SENT:
         return
-    if sum(each.marked for each in ports) < _LEAST_MARKED:
+    known = [load_of(queue, seconds) for queue in queues]
+    loads = [load for load in known if load is not None]
+    if not loads:
+        raise InputError("workload: the counters do not tell its load; give --interval, the time between both readings")
+    port, load = queues[0].port, sum(loads) / len(loads)
+    if port.red is None:
         return
-    hosts = min(max(len(ports), _FEWEST), _MOST)
-    ratios = {1.0: ratio(ports, model(port, scheme, payload, delay, hosts, 1.0))}
-    found = ratios[1.0]
-    share = sum(each.marked for each in ports) / sum(each.sent for each in ports)
-    counts = (
-        f"{share:.2%} of their packets are marked, with queues of up to {show(max(p.longest for p in ports), SIZE)}"
-    )
-    where = f"{queues[0].where}: " if len(queues) == 1 else f"{len(queues)} ports as {queues[0].where}: "
-    if TOO_LOW <= found <= TOO_HIGH:
+    if not _LEAST_LOAD <= load <= _MOST_LOAD:
         yield Finding(
             "ok",
-            "marks and queues fit the thresholds",
-            f"{where}{counts}: {found:.2g} times what packets show with the file's settings",
+            "marks are not compared with the workload",
+            f"{queues[0].where} and others set like it sent {load:.0%} of their rate, {_LEAST_LOAD:.0%} to {_MOST_LOAD:.0%} "
+            "are modelled",
         )
         return
-    for scale in SCALES:
-        if (scale > 1) == (found < 1):
-            ratios[scale] = ratio(ports, model(port, scheme, payload, delay, hosts, scale))
-    scale = _scale(ratios)
-    red = port.red
+    found, hosts = share(counted(queues)), min(max(len(queues), _FEWEST), _MOST)
+
+    def expected(scale: float) -> float:
+        return share(model(port, scheme, payload, delay, hosts, workload, load, scale))
+
+    own = expected(1.0)
+    if own * _BYTES / (payload + IN_BUFFER) < _LEAST_MARKED:
+        return
+    where = queues[0].where if len(queues) == 1 else f"{len(queues)} ports as {queues[0].where}"
+    counts = f"{where} marked {found:.2%}; with {workload} at {load:.0%} of the rate, packets are marked {own:.2%}"
+    if found > own / TOO_FEW:
+        yield Finding("ok", FIT, counts + " with the file's thresholds. Incasts beside it would add marks")
+        return
+    scale = _scale(found, {1.0: own} | {scale: expected(scale) for scale in SCALES})
     yield Finding(
         "warn",
-        HIGHER if found < 1 else LOWER,
-        f"{where}{counts}: {found:.2g} times what packets show with the file's Kmin {show(red.kmin, SIZE)} and Kmax "
-        f"{show(red.kmax, SIZE)}, and as with about {show(_digits(scale * red.kmin), SIZE)} and "
-        f"{show(_digits(scale * red.kmax), SIZE)}, as for {show(_digits(scale * port.rate), RATE)}. A watermark over "
-        "minutes is longer than one of some milliseconds: clear it, and read soon after",
+        HIGHER,
+        f"{counts} with the file's Kmin {show(port.red.kmin, SIZE)} and Kmax {show(port.red.kmax, SIZE)}, and as many "
+        f"with about {show(_digits(scale * port.red.kmin), SIZE)} and {show(_digits(scale * port.red.kmax), SIZE)}: "
+        "another profile is in force, or the traffic is another",
         f"compare show ecn on the switch with WRED_PROFILE|{port.profile} of the file",
     )
 
@@ -126,25 +137,27 @@ def _digits(value: float) -> float:
     return float(f"{value:.1g}")
 
 
-def _scale(ratios: dict[float, float]) -> float:
-    """Return the factor of the thresholds with which the marks are as expected, between those that were run."""
-    known = sorted((scale, math.log(max(each, 1e-9))) for scale, each in ratios.items())
-    for (low, under), (high, over) in itertools.pairwise(known):
+def _scale(found: float, shares: dict[float, float]) -> float:
+    """Return the factor of the thresholds with which as many are marked, between those that were run."""
+    known = sorted((scale, math.log(max(each, 1e-9) / max(found, 1e-9))) for scale, each in shares.items())
+    for (low, over), (high, under) in itertools.pairwise(known):
         if under <= 0 <= over and under < over:
-            return low * (high / low) ** (under / (under - over))
+            return low * (high / low) ** (over / (over - under))
     return min(known, key=lambda each: abs(each[1]))[0]
 
 
-def model(port: SwitchPort, scheme: DCQCN, payload: float, delay: float, hosts: int, scale: float) -> list[Marked]:
+def model(
+    port: SwitchPort, scheme: DCQCN, payload: float, delay: float, hosts: int, workload: str, load: float, scale: float
+) -> list[Marked]:
     """Count in packets of a switch that is set like a port, with thresholds some times those of its file."""
     until = _BYTES / port.rate
-    cases = [(workload, load) for workload in WORKLOADS for load in LOADS]
 
-    def one(case: tuple[str, float], _: object) -> list[Marked]:
-        return run(star(port, scheme, payload, delay, case[1], hosts, case[0], until, scale), until, hosts)
+    def one(seed: int, _: object) -> list[Marked]:
+        made = star(port, scheme, payload, delay, load, hosts, workload, until, scale, seed)
+        return run(made, until, hosts, seed)
 
-    with Bar(f"marks of {port.name}", len(cases), "runs") as bar:
-        return [each for ports in run_all(one, cases, report=bar) for each in ports]
+    with Bar(f"marks of {port.name}, thresholds x {scale:g}", _SEEDS, "runs") as bar:
+        return [each for ports in run_all(one, range(1, _SEEDS + 1), report=bar) for each in ports]
 
 
 def star(
@@ -182,50 +195,46 @@ def run(scenario: Scenario, until: float, hosts: int, seed: int = 1) -> list[Mar
     trace = simulate(scenario, until, engine="packet", seed=seed, log=True, sample_interval=until)
     data = trace["event_kind"].values == "data"
     what, where = trace["event_what"].values[data], trace["event_port"].values[data]
-    queues = {link["name"]: link["queue_bytes"]["max_whole_run"] for link in trace.summary["links"]}
     ports = []
-    for name in (f"T1->H{host}" for host in range(hosts)):
-        events = what[where == name.replace("->", " -> ")]
-        sent, marked = (float(np.count_nonzero(events == event)) for event in ("transmit", "mark"))
-        if name in queues:
-            ports.append(Marked(sent, marked, queues[name]))
+    for host in range(hosts):
+        events = what[where == f"T1 -> H{host}"]
+        ports.append(Marked(*(float(np.count_nonzero(events == event)) for event in ("transmit", "mark"))))
     return ports
 
 
-def flows_told(queues: Sequence[Queue], scheme: DCQCN, payload: float, flows: int) -> Iterator[Finding]:
-    """Say how many flows that send all the time the busiest marks are of, by the fixed point of DCQCN.
+def flows_told(
+    queues: Sequence[Queue], scheme: DCQCN, payload: float, flows: int, seconds: float | None
+) -> Iterator[Finding]:
+    """Say how many flows that send all the time the marks of a full port are of, by the fixed point of DCQCN.
 
-    More such flows would need more marks to be held at their share (DCQCN, eq. (11)).
+    More such flows need more marks to be held at their share (DCQCN, eq. (11)). Of a port that is not full nothing
+    follows; packets need up to a fifth less than the fixed point has, so that a factor of two is asked for.
     """
     from fluidcc.schemes.dcqcn.equilibrium import marking_at
 
-    shares = [
+    full = [
         (marked / sent, queue)
         for queue in queues
-        if (marked := queue.get("marked_packets")) and (sent := queue.get("sent_packets"))
+        if (sent := queue.get("sent_packets") or 0.0) >= _LEAST_SENT
+        and (marked := queue.get("marked_packets")) is not None
+        and _LEAST_MARKED <= marked <= sent
+        and (load_of(queue, seconds) or 0.0) >= _FULL
     ]
-    if not shares:
+    if not full:
         return
-    share, queue = max(shares, key=lambda each: each[0])
+    found, queue = max(full, key=lambda each: each[0])
     rate = queue.port.rate * wire_share(payload)
-    need = [(count, float(marking_at(scheme, rate / count, rate, payload + IN_BUFFER))) for count in _counts()]
-    most = max((count for count, marking in need if marking <= share), default=1)
+    need = [(count, float(marking_at(scheme, rate / count, rate, payload + IN_BUFFER))) for count in _COUNTS]
+    excluded = next((f"{count} or more" for count, marking in need if marking >= 2 * found), "")
     mine = next((marking for count, marking in need if count >= flows), need[-1][1])
     yield Finding(
         "ok",
         FLOWS,
-        f"{queue.where} marked {share:.2%} of its packets, the most of all: no more than {most} flows can have shared "
-        f"it all the time, as {2 * most} would need {_at(need, 2 * most):.2%}; {flows} flows need {mine:.2%}. Flows "
-        "that start are marked more",
+        f"{queue.where} was full and marked {found:.2%} of its packets, where {flows} flows that share it all the time "
+        f"need {mine:.2%} by DCQCN's fixed point, packets a little less"
+        + (f": {excluded} such flows are excluded, as they need twice as many" if excluded else "")
+        + ". Flows that start are marked more",
     )
-
-
-def _counts() -> list[int]:
-    return sorted({round(2 ** (each / 4)) for each in range(4, 49)})
-
-
-def _at(need: Sequence[tuple[int, float]], count: int) -> float:
-    return next((marking for number, marking in need if number >= count), need[-1][1])
 
 
 __all__ = ["flows_told", "thresholds_in_force"]

@@ -1,7 +1,7 @@
 """Faults that counters show by themselves: what cannot be, or is not, with the settings of the files.
 
-Each check compares counts with each other, or with a bound that holds whatever the traffic is. What needs a model of
-the traffic is in `fluidcc.operators.marks`.
+Each check compares counts with each other, or with a bound that holds whatever the traffic is; what is rare among
+packets says nothing, as some of it is always there. What needs a model of the traffic is in `fluidcc.operators.marks`.
 """
 
 from __future__ import annotations
@@ -17,28 +17,38 @@ from fluidcc.operators.headroom import needed
 from fluidcc.operators.sonic import SwitchPort
 from fluidcc.units import SIZE, show
 
-STORM = "a NIC pauses without end"
-SLOW = "a slow receiver pauses the switch"
-UNHEEDED = "a PAUSE is not heeded"
+STORM = "a port is paused without end"
+SLOW = "a receiver pauses the switch"
+NEIGHBOUR = "another switch pauses this one"
+PAUSED = "PFC stops senders for long"
 NOBODY = "packets are lost and nobody is paused"
 HEADROOM = "packets are lost in spite of PAUSE"
+EGRESS = "packets of a lossless queue are dropped at the egress"
+DISCARDS = "a NIC drops what it receives"
 UNMARKED = "a long queue and no marks"
 HIGHER = "the queues are those of higher thresholds"
 SOONER = "more marks than the queue can make"
+ERASED = "marks do not reach the NICs"
 PRIORITY = "a host sends by another priority"
+EMPTY = "RoCE's queues carried nothing"
 IGNORES = "a NIC ignores CNPs"
 SILENT = "a NIC answers no marks"
 RARE = "CNPs are rarer than the NIC's settings make them"
-LOST = "CNPs are lost on their way"
+LOST = "CNPs are lost, or ignored"
 WIRE = "packets are lost on a wire"
 
 _FEW = 100  # counts below which their absence proves nothing
-_MUCH_LESS = 50  # times
-_STOPPED = 0.1  # share of what others send, below which a paused port stands still, or a host is idle
-_STANDS = 0.9  # share of the time that a NIC pauses, above which it is without end
-_ELSEWHERE = 0.5  # share of a host's bytes by other priorities that is reported
+_SMALL = 1086.0  # bytes of a small full packet
+_SENT = 10_000  # packets of a queue below which its marks prove nothing
+_RARELY = 1e-6  # share of packets below which losses and gaps are not reported
+_PAUSES, _OFTEN = 10, 1e-5  # PAUSEs, and their share of packets, below which they are not
+_FRAME = 65535 * 512 / 8  # bytes that a port could have sent while one PAUSE frame stops it, at most
+_HALF, _STANDS, _LONG = 0.5, 0.9, 0.1  # shares of the time: stopped by frames, pausing without end, paused for long
+_IDLE = 0.1  # share of what others send, below which a paused port stands still
+_COMPARABLE = 0.5  # of what others send, from which a host's priorities are compared with theirs
 _SURE = 4.0  # standard deviations of a count
 _CLOSED = 0.02  # by which bytes sent and received may differ where all NICs are there
+_MISSING = 0.1  # share of CNPs
 _NAMED = 4
 
 
@@ -49,7 +59,7 @@ class Queue:
     Parameters
     ----------
     where : str
-        The port, after its switch's name where there are several.
+        The port, after its switch's name where there are several, and with what its file says is behind it.
     port : SwitchPort
     counted : PortCounters
     """
@@ -62,6 +72,16 @@ class Queue:
         """Return a counter of the queue, or of its priority; None if it was not read."""
         of = self.port.priority if name.startswith(("pauses", "ingress", "headroom")) else self.port.queue
         return self.counted.queues.get(of, {}).get(name)
+
+    @property
+    def stopped(self) -> float:
+        """Longest time for which the PAUSEs that it received can have stopped the port [s]."""
+        return (self.get("pauses_received") or 0.0) * _FRAME / self.port.rate
+
+    @property
+    def often_paused(self) -> bool:
+        """True if it received PAUSEs in numbers that matter."""
+        return _often(self.get("pauses_received"), self.get("sent_packets"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +96,7 @@ class Nics:
     interval : float
         Least time between two CNPs of a flow [s].
     rate : float
-        Of their links [bytes/s].
+        Of their links, at most [bytes/s].
     packet : float
         The smallest full packet on a link [bytes].
     """
@@ -102,10 +122,6 @@ class Nics:
         read = [each for each in known if each is not None]
         return sum(read) if read else None
 
-    def sent(self, nic: NicCounters) -> float | None:
-        """Return the bytes that a NIC has sent, by RoCE's priority if that is known."""
-        return self.of_priority(nic, "sent_bytes") if nic.priorities else nic.values.get("sent_bytes")
-
     def total(self, name: str) -> float:
         """Sum a counter over the NICs that have it."""
         return sum(nic.values.get(name, 0.0) for nic in self.counted)
@@ -115,10 +131,8 @@ class Nics:
         """True if all that these NICs sent was received by these: then none is missing."""
         sent = [self.of_priority(nic, "sent_bytes") for nic in self.counted]
         came = [self.of_priority(nic, "received_bytes") for nic in self.counted]
-        if len(self.counted) < 2 or None in sent or None in came:
-            return False
         both = sum(filter(None, sent)), sum(filter(None, came))
-        return abs(both[0] - both[1]) <= _CLOSED * max(both)
+        return min(both) > 0 and abs(both[0] - both[1]) <= _CLOSED * max(both)
 
 
 def symptoms(queues: Sequence[Queue], nics: Nics, seconds: float | None = None) -> list[Finding]:
@@ -131,16 +145,17 @@ def symptoms(queues: Sequence[Queue], nics: Nics, seconds: float | None = None) 
     seconds : float or None
         Time in which was counted; None if not known.
     """
-    found = [*_pausing(queues, nics, seconds)]
-    found += _lost(queues, nics)
-    found += _other_priority(queues, nics)
-    found += [*_unmarked(queues)]
+    found = [*_pausing(queues, nics, seconds), *_lost(queues, nics), *_discards(nics)]
+    losses = bool({each.what for each in found} & {NOBODY, HEADROOM, EGRESS, DISCARDS})
+    found += [*_other_priority(queues, nics), *_unmarked(queues, nics)]
     ignoring = [*_ignoring(nics)]
     found += [*ignoring, *_answers(nics)]
     if not ignoring:
         found += _lost_cnps(nics)
-    if not any(each.what in (NOBODY, HEADROOM, UNHEEDED) for each in found):
+    if not losses:
         found += _wire(queues, nics)
+    if not any(each.what in (STORM, SLOW) for each in found):
+        found += _paused_hosts(nics, seconds)
     return found
 
 
@@ -149,144 +164,226 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def _count(number: float) -> str:
-    return f"{number:,.0f}"
+def _count(number: float, what: str = "") -> str:
+    text = f"{number:,.0f}" if number >= 10 or number == int(number) else f"{number:.2g}"
+    return f"{text} {what}{'' if text == '1' else 's'}" if what else text
+
+
+def _often(pauses: float | None, packets: float | None) -> bool:
+    return (pauses or 0.0) >= max(_PAUSES, _OFTEN * (packets or 0.0))
 
 
 def _pausing(queues: Sequence[Queue], nics: Nics, seconds: float | None) -> Iterator[Finding]:
-    """Find who pauses a switch: a NIC that cannot take more, or one that is broken."""
-    paused = [queue for queue in queues if (queue.get("pauses_received") or 0.0) > 0]
-    pausing = [nic for nic in nics.counted if (nics.of_priority(nic, "pauses_sent") or 0.0) > 0]
+    """Find who pauses a switch: what cannot take more, or is broken."""
+    paused = [queue for queue in queues if queue.often_paused]
+    pausing = [
+        nic
+        for nic in nics.counted
+        if _often(nics.of_priority(nic, "pauses_sent"), nics.of_priority(nic, "received_packets"))
+    ]
     if not paused and not pausing:
         return
-    standing = [queue for queue in paused if (queue.get("sent_bytes") or 0.0) < _STOPPED * _typical(queue, queues)]
-    times = [nics.of_priority(nic, "pausing_s") for nic in pausing]
-    endless = [
-        nic
-        for nic, time in zip(pausing, times, strict=True)
-        if time is not None and seconds is not None and time >= _STANDS * seconds
+    standing, endless = [], []
+    if seconds is not None:
+        standing = [queue for queue in paused if queue.stopped >= _HALF * seconds and _stands_still(queue, queues)]
+        endless = [nic for nic in pausing if (nics.of_priority(nic, "pausing_s") or 0.0) >= _STANDS * seconds]
+    counts = [f"{q.where} received {_count(q.get('pauses_received') or 0.0, 'PAUSE')}" for q in standing or paused]
+    counts += [
+        f"{nic.name} sent {_count(nics.of_priority(nic, 'pauses_sent') or 0.0, 'PAUSE')}"
+        for nic in endless or ([] if standing else pausing)
     ]
-    frames = [f"{queue.where} received {_count(queue.get('pauses_received') or 0.0)} PAUSEs" for queue in paused]
-    sent = [f"{nic.name} sent {_count(nics.of_priority(nic, 'pauses_sent') or 0.0)}" for nic in pausing]
-    why = _listed(frames) + ("; " if frames and sent else "") + _listed(sent)
     if standing or endless:
-        by = _listed([nic.name for nic in endless] or [nic.name for nic in pausing])
         still = f"; {_listed([queue.where for queue in standing])} sent next to nothing" if standing else ""
+        behind = _listed([nic.name for nic in endless]) or f"what is behind {_listed([q.where for q in standing])}"
         yield Finding(
             "bad",
             STORM,
-            f"{why}{still}: what waits for it fills the switch, which pauses all others. No threshold mends that",
-            f"take {by or 'the host behind the port'} off the fabric and look at its NIC and driver; watch such ports "
-            "with PFC's watchdog (config pfcwd start)",
+            f"{_listed(counts)}{still}: what waits there fills the switch, which pauses all others. No threshold mends "
+            "that",
+            f"look at {behind}: a NIC or driver that hangs is to be reset or taken off; of a switch, read its "
+            "counters, as the cause is behind it. PFC's watchdog ends such a pause by itself",
         )
         return
-    by = _listed([nic.name for nic in pausing]) or f"what is behind {_listed([queue.where for queue in paused])}"
+    if not pausing and nics.counted and all(nics.of_priority(nic, "pauses_sent") is not None for nic in nics.counted):
+        yield Finding(
+            "ok",
+            NEIGHBOUR,
+            f"{_listed(counts)}, and no NIC that was read sent one: another switch's ports are full, whose counters "
+            "tell more",
+        )
+        return
+    behind = _listed([nic.name for nic in pausing]) or f"what is behind {_listed([queue.where for queue in paused])}"
     yield Finding(
         "warn",
         SLOW,
-        f"{why}: {by} takes less than its link brings (PCIe, memory or a virtual machine), or is a switch whose own "
-        "ports are full. ECN does not see that queue, so that no threshold mends it",
-        f"look at {by}: width and speed of its PCIe slot (lspci -vv), rx_out_of_buffer, NUMA node; of a switch, read "
-        "its counters too",
+        f"{_listed(counts)}: {behind} takes less than the link brings"
+        + ("" if pausing else ", or is a switch whose own ports are full")
+        + ". Marks do not mend that"
+        + ("" if seconds is not None else "; with --interval it is known for how long"),
+        f"look at {behind}: width and speed of a NIC's PCIe slot (lspci -vv) and its rx_out_of_buffer; of a switch, "
+        "read its counters too",
     )
 
 
-def _typical(queue: Queue, queues: Sequence[Queue]) -> float:
-    """Return the median of what other ports sent by a queue's number [bytes]; 0 without others."""
-    others = [each.get("sent_bytes") or 0.0 for each in queues if each.port.queue == queue.port.queue]
-    return statistics.median(others)
+def _stands_still(queue: Queue, queues: Sequence[Queue]) -> bool:
+    """Tell whether a queue sent next to nothing where others with its number sent."""
+    sent = queue.get("sent_bytes")
+    others = [each.get("sent_bytes") for each in queues if each.port.queue == queue.port.queue and each is not queue]
+    known = [each for each in others if each is not None]
+    return sent is not None and bool(known) and sent < _IDLE * statistics.median(known)
+
+
+def _paused_hosts(nics: Nics, seconds: float | None) -> Iterator[Finding]:
+    """Find hosts that PFC stops for long, where ECN ought to have slowed them down before."""
+    times = [(nic.name, nics.of_priority(nic, "paused_s") or 0.0) for nic in nics.counted]
+    long = [
+        f"{name} for {time / seconds:.0%} of the time" for name, time in times if seconds and time > _LONG * seconds
+    ]
+    if long:
+        yield Finding(
+            "warn",
+            PAUSED,
+            f"{_listed(long)}: the switch stops them before marks slow them down",
+            "let marking begin below where PAUSE does: Kmin, Kmax and the buffer's dynamic_th; fluidcc tune",
+        )
 
 
 def _lost(queues: Sequence[Queue], nics: Nics) -> Iterator[Finding]:
     """Find why packets of a lossless queue are lost."""
-    losing = [
-        (queue, (queue.get("dropped_packets") or 0.0) + (queue.get("ingress_dropped_packets") or 0.0))
-        for queue in queues
-        if queue.port.lossless
-    ]
-    losing = [(queue, lost) for queue, lost in losing if lost > 0]
-    if not losing:
-        return
-    known = [queue for queue in queues if queue.get("pauses_sent") is not None]
+    lossless = [queue for queue in queues if queue.port.lossless]
+    at_ingress = [queue for queue in lossless if _share(queue, "ingress_dropped_packets")]
+    at_egress = [queue for queue in lossless if _share(queue, "dropped_packets")]
+    known = [queue for queue in lossless if queue.get("pauses_sent") is not None]
     sent = sum(queue.get("pauses_sent") or 0.0 for queue in known)
-    where = _listed(
-        [f"{queue.where} lost {_count(lost)} packets of priority {queue.port.priority}" for queue, lost in losing]
+    if at_ingress:
+        where = _listed(
+            [
+                f"{queue.where} lost {_count(queue.get('ingress_dropped_packets') or 0.0, 'packet')} of priority "
+                f"{queue.port.priority}"
+                for queue in at_ingress
+            ]
+        )
+        if known and sent == 0:
+            yield _nobody(where, at_ingress[0].port)
+        else:
+            yield _headroom(where, at_ingress[0], sent, nics)
+    elif at_egress:
+        where = _listed(
+            [
+                f"{q.where} dropped {_count(q.get('dropped_packets') or 0.0, 'packet')} of queue {q.port.queue}"
+                for q in at_egress
+            ]
+        )
+        watched = [queue.where for queue in at_egress if queue.often_paused]
+        yield Finding(
+            "warn",
+            EGRESS,
+            f"{where}: a link that went down does so, PFC's watchdog where a port stays paused"
+            + (f" (as {_listed(watched)})" if watched else "")
+            + ", or a limit of the egress pool",
+            "look at show pfcwd stats, at the ports' flaps, and at show priority-group drop counters",
+        )
+
+
+def _share(queue: Queue, name: str) -> bool:
+    """Tell whether a queue's losses are more than what is always there."""
+    lost, sent = queue.get(name) or 0.0, queue.get("sent_packets") or 0.0
+    return lost > 0 and lost >= _RARELY * sent
+
+
+def _nobody(where: str, port: SwitchPort) -> Finding:
+    return Finding(
+        "bad",
+        NOBODY,
+        f"{where}, and the switch sent no PAUSE of that priority: PFC is not on where the packets are counted, "
+        "whatever the file says",
+        f"compare show pfc priority and show priority-group with the file: pfc_enable {port.priority}, and a lossless "
+        f"BUFFER_PG profile for group {port.priority}",
     )
-    port = losing[0][0].port
+
+
+def _headroom(where: str, first: Queue, sent: float, nics: Nics) -> Finding:
+    port = first.port
     heard = [nics.of_priority(nic, "pauses_received") for nic in nics.counted]
-    if known and sent == 0:
+    deaf = bool(heard) and None not in heard and sum(filter(None, heard)) == 0
+    cable = 5.0 if port.cable is None else port.cable
+    low, high = needed(port.rate, cable, port.mtu)
+    need = f"{show(low, SIZE)} to {show(high, SIZE)} for a cable of {cable:g} m"
+    enough = port.headroom is not None and port.headroom >= low
+    have = (
+        "" if port.headroom is None else f"; {first.where} has {show(port.headroom, SIZE)} by its file and needs {need}"
+    )
+    advice = f"give the priority group a headroom (xoff) of {need}"
+    if enough:
+        advice = "compare show buffer configuration with the file, and the cable's length and the MTU with what it says"
+    return Finding(
+        "bad",
+        HEADROOM,
+        f"{where} although {_count(sent, 'PAUSE')} were sent: what came after them found no room{have}"
+        + (
+            f". No NIC that was read counts a PAUSE: if these ports lead to them, PFC of priority {nics.shown} is off "
+            "there"
+            if deaf
+            else ""
+        ),
+        advice + "; a sender that heeds no PAUSE does so too (mlnx_qos -i IFACE shows PFC)",
+    )
+
+
+def _discards(nics: Nics) -> Iterator[Finding]:
+    """Find NICs that have no room for what comes."""
+    losing = []
+    for nic in nics.counted:
+        lost = max(nic.values.get("received_discards", 0.0), nics.of_priority(nic, "discards") or 0.0)
+        if lost > 0 and lost >= _RARELY * (nics.of_priority(nic, "received_packets") or 0.0):
+            losing.append(f"{nic.name} {_count(lost, 'packet')}")
+    if losing:
         yield Finding(
             "bad",
-            NOBODY,
-            f"{where}, and the switch sent no PAUSE of that priority: PFC is not on where the packets are counted, "
-            "whatever the file says",
-            f"compare show pfc priority and show priority-group with the file: pfc_enable {port.priority}, and a "
-            f"lossless BUFFER_PG profile for group {port.priority}",
-        )
-    elif sent > 0 and heard and None not in heard and sum(filter(None, heard)) == 0:
-        yield Finding(
-            "bad",
-            UNHEEDED,
-            f"{where}; the switch sent {_count(sent)} PAUSEs, and no NIC counts one: PFC of priority {nics.shown} "
-            "is off in the NICs",
-            f"mlnx_qos -i IFACE --pfc with a 1 for priority {nics.shown}",
-        )
-    else:
-        cable = 5.0 if port.cable is None else port.cable
-        low, high = needed(port.rate, cable, port.mtu)
-        have = "" if port.headroom is None else f" (the file has {show(port.headroom, SIZE)})"
-        yield Finding(
-            "bad",
-            HEADROOM,
-            f"{where} although {_count(sent)} PAUSEs were sent: what came after them found no room{have}",
-            f"give the priority group a headroom (xoff) of {show(low, SIZE)} to {show(high, SIZE)} for a cable of "
-            f"{cable:g} m, and let the senders' pauses be counted: one that counts none has PFC off",
+            DISCARDS,
+            f"{_listed(losing)}: the host takes less than the link brings, and the NIC does not pause the switch",
+            f"turn PFC of priority {nics.shown} on in the NIC (mlnx_qos -i IFACE --pfc), and look at its PCIe slot",
         )
 
 
 def _other_priority(queues: Sequence[Queue], nics: Nics) -> Iterator[Finding]:
-    """Find hosts whose packets are in another priority than RoCE's."""
-    stray = []
-    every = [sum(values.get("sent_bytes", 0.0) for values in nic.priorities.values()) for nic in nics.counted]
-    for nic, total in zip(nics.counted, every, strict=True):
-        sent = {priority: values.get("sent_bytes", 0.0) for priority, values in nic.priorities.items()}
-        mine = nics.of_priority(nic, "sent_bytes") or 0.0
-        if mine < _ELSEWHERE * total and total > _STOPPED * statistics.median(every):
-            busiest = max(sent, key=lambda priority: sent[priority])
-            stray.append(
-                f"{nic.name} sends {mine / total:.0%} of its bytes by priority {nics.shown}, most by {busiest}"
-            )
+    """Find hosts that send nothing by RoCE's priorities, where most hosts send most by these."""
+    hosts: dict[str, dict[int, float]] = {}
+    for nic in nics.counted:  # of a host with several, one may be for other traffic
+        sent = hosts.setdefault(nic.name.partition(" ")[0], {})
+        for priority, values in nic.priorities.items():
+            sent[priority] = sent.get(priority, 0.0) + values.get("sent_bytes", 0.0)
+    total = {name: sum(sent.values()) for name, sent in hosts.items()}
+    mine = {name: sum(sent.get(each, 0.0) for each in nics.priorities) for name, sent in hosts.items()}
+    usual = statistics.median(total.values()) if total else 0.0
+    most_do = sum(mine[name] > _HALF * total[name] for name in hosts) > _HALF * len(hosts)
+    stray = [
+        f"{name} sent {show(mine[name], SIZE)} by priority {nics.shown}, {show(max(sent.values()), SIZE)} by "
+        f"{max(sent, key=lambda each: sent[each])}"
+        for name, sent in hosts.items()
+        if most_do and total[name] >= _COMPARABLE * usual > 0 and mine[name] < 0.01 * total[name]
+    ]
     if stray:
-        all_of_them = len(stray) == len(nics.counted)
         yield Finding(
-            "bad" if all_of_them else "warn",
+            "warn",
             PRIORITY,
-            f"{_listed(stray)}: these packets are neither marked nor kept from loss as RoCE's queue is"
-            + ("" if all_of_them else "; right only if they are no RoCE"),
+            f"{_listed(stray)}, where others send most by the former. If that is RoCE, it is neither marked nor kept "
+            "from loss",
             "set the DSCP of its RDMA traffic (cma_roce_tos, or traffic_class of the queue pairs), trust DSCP "
-            "(mlnx_qos --trust dscp), and compare with the switch's DSCP_TO_TC_MAP",
+            "(mlnx_qos -i IFACE --trust dscp), and compare with the switch's DSCP_TO_TC_MAP",
         )
-    elif queues and not nics.counted:
-        mine = sum(queue.get("sent_bytes") or queue.get("sent_packets") or 0.0 for queue in queues)
-        others = {
-            number: sum(q.counted.queues.get(number, {}).get("sent_bytes", 0.0) for q in queues)
-            for queue in queues
-            for number in queue.counted.queues
-            if number != queue.port.queue
-        }
-        busiest = max(others, key=lambda number: others[number], default=None)
-        if busiest is not None and mine == 0 < others[busiest]:
-            yield Finding(
-                "bad",
-                PRIORITY,
-                f"no byte went through queue {queues[0].port.queue}, {show(others[busiest], SIZE)} through queue "
-                f"{busiest}: the hosts' DSCP does not lead to RoCE's queue",
-                "compare the DSCP of the hosts' RDMA traffic with the switch's DSCP_TO_TC_MAP",
-            )
+    carried = [queue.get("sent_packets") for queue in queues]
+    if queues and None not in carried and not any(carried):
+        yield Finding(
+            "ok",
+            EMPTY,
+            f"queue {' and '.join(sorted({str(queue.port.queue) for queue in queues}))} sent no packet: no RoCE ran, "
+            "or its DSCP leads to another queue, and nothing else can be said",
+        )
 
 
-def ramp_bound(queue: float, kmin: float, kmax: float, pmax: float, packet: float) -> float:
-    """Bound from below, on average, the marks of a queue that has once been this long.
+def ramp_bound(queue: float, kmin: float, kmax: float, pmax: float, packet: float, begin: float = 0.0) -> float:
+    """Bound from below, on average, the marks of a queue that has grown to this length.
 
     It has grown packet by packet, each of which was marked as the queue then was (DCQCN, Fig. 5); packets that leave
     meanwhile only make more.
@@ -298,10 +395,16 @@ def ramp_bound(queue: float, kmin: float, kmax: float, pmax: float, packet: floa
     kmin, kmax, pmax : float
     packet : float
         The largest [bytes].
+    begin : float
+        Its length before, at most [bytes].
     """
-    top = min(queue, kmax)
-    ramp = pmax * (top - kmin) ** 2 / (2 * (kmax - kmin)) if top > kmin and kmax > kmin else 0.0
-    return max(ramp + max(queue - kmax, 0.0) - packet, 0.0) / packet
+
+    def area(length: float) -> float:
+        top = min(length, kmax)
+        ramp = pmax * (top - kmin) ** 2 / (2 * (kmax - kmin)) if top > kmin and kmax > kmin else 0.0
+        return ramp + max(length - kmax, 0.0)
+
+    return max(area(queue) - area(begin) - packet, 0.0) / packet
 
 
 def highest_share(queue: float, kmin: float, kmax: float, pmax: float) -> float:
@@ -311,32 +414,40 @@ def highest_share(queue: float, kmin: float, kmax: float, pmax: float) -> float:
     return pmax * max(queue - kmin, 0.0) / (kmax - kmin) if kmax > kmin else 0.0
 
 
-def _unmarked(queues: Sequence[Queue]) -> Iterator[Finding]:
-    """Find queues whose marks cannot be of the thresholds in the file."""
-    silent, early = [], []
+def _unmarked(queues: Sequence[Queue], nics: Nics) -> Iterator[Finding]:
+    """Find queues whose marks cannot be of the thresholds in the file.
+
+    The longest queue counts only where it was read twice: else it may be of another time than the marks. One that grew
+    is the longest since before the first reading; one that fell was cleared in between.
+    """
+    silent, drained, early = [], [], []
     for queue in queues:
         red, packet = queue.port.red, queue.port.mtu
-        marked, sent, longest = (queue.get(name) for name in ("marked_packets", "sent_packets", "watermark_bytes"))
-        if not queue.port.ecn or red is None or marked is None or longest is None or red.kmax < red.kmin:
+        names = ("marked_packets", "sent_packets", "watermark_bytes", "watermark_before_bytes")
+        marked, sent, longest, before = (queue.get(name) for name in names)
+        if not queue.port.ecn or red is None or red.kmax < red.kmin:
             continue
-        if queue.get("pauses_received"):  # it may have been as long before, when it was paused
+        if marked is None or sent is None or longest is None or before is None or sent < _SENT:
             continue
-        least = ramp_bound(longest, red.kmin, red.kmax, red.pmax, packet)
-        length = f"{queue.where} was {show(longest, SIZE)} long and"
-        if marked < least - _SURE * math.sqrt(least):
-            silent.append(f"{length} marked {_count(marked)} packets, at least {_count(least)} by its file")
-        most = (sent or 0.0) * highest_share(longest + packet, red.kmin, red.kmax, red.pmax)
-        if sent and marked > max(most + _SURE * math.sqrt(most), _SURE):
-            early.append(
-                f"{length} marked {_count(marked)} of {_count(sent)} packets, at most {_count(most)} by its file"
-            )
+        length = f"{queue.where} was {show(longest, SIZE)} long and marked {_count(marked)} of {_count(sent)} packets"
+        least = ramp_bound(longest, red.kmin, red.kmax, red.pmax, packet, before if longest >= before else 0.0)
+        # A queue that was paused may have been as long before.
+        if marked < least - _SURE * math.sqrt(least) and not queue.get("pauses_received"):
+            (silent if longest >= before else drained).append(f"{length}, at least {_count(least)} by its file")
+        room = longest + packet + (queue.port.reserved or 0.0)  # watermarks leave out what is reserved
+        joined = sent + longest / _SMALL  # some still wait
+        most = joined * highest_share(room, red.kmin, red.kmax, red.pmax)
+        if longest >= before and marked > max(most + _SURE * math.sqrt(most), _FEW):
+            early.append(f"{length}, at most {_count(most)} by its file")
+    if len(drained) > 1:  # one may have been long just as its watermark was cleared
+        silent += drained
     profile = f"WRED_PROFILE|{queues[0].port.profile} of the file" if queues else ""
-    if silent:
-        none = not any(queue.get("marked_packets") for queue in queues)
+    counted = any(queue.get("marked_packets") for queue in queues)
+    if silent and (counted or nics.total("marked_packets") == 0):  # else the switch does not count marks
         yield Finding(
             "bad",
-            UNMARKED if none else HIGHER,
-            f"{_listed(silent)}: " + ("ECN is off there" if none else "another WRED profile is in force"),
+            HIGHER if counted else UNMARKED,
+            f"{_listed(silent)}: " + ("another WRED profile is in force" if counted else "ECN is off there"),
             f"compare show ecn and the queue's wred_profile on the switch with {profile}",
         )
     if early:
@@ -346,48 +457,54 @@ def _unmarked(queues: Sequence[Queue]) -> Iterator[Finding]:
             f"{_listed(early)}: lower thresholds are in force",
             f"compare show ecn on the switch with {profile}",
         )
+    came = nics.total("marked_packets")
+    marks = sum(queue.get("marked_packets") or 0.0 for queue in queues)
+    told = nics.counted and all("marked_packets" in nic.values for nic in nics.counted)
+    if told and nics.closed and marks > _SENT and came < 0.01 * marks:
+        yield Finding(
+            "warn",
+            ERASED,
+            f"the switch marked {_count(marks)} packets and the NICs received {_count(came)} of them: something on the "
+            "way clears the marks, or the NICs do not count RoCE's",
+            f"look at what rewrites DSCP and ECN (tunnels, VXLAN), and enable the notification point: "
+            f"{nics.enable('roce_np')}",
+        )
 
 
 def _ignoring(nics: Nics) -> Iterator[Finding]:
     """Find NICs that do not slow down when they are told to."""
-    told = [(nic, nic.values.get("cnps_handled"), nics.sent(nic)) for nic in nics.counted]
     deaf = []
-    for nic, handled, sent in told:
-        ignored = nic.values.get("cnps_ignored", 0.0)
-        others = [(h, s) for each, h, s in told if each is not nic and h is not None and s]
-        if handled is None or not sent:
-            continue
-        expected = sum(h for h, _ in others) / sum(s for _, s in others) * sent if others else 0.0
+    for nic in nics.counted:
+        ignored, handled = nic.values.get("cnps_ignored", 0.0), nic.values.get("cnps_handled", 0.0)
         if ignored > max(handled, _FEW):
-            deaf.append(f"{nic.name} ignored {_count(ignored)} CNPs and handled {_count(handled)}")
-        elif expected > _FEW and handled < expected / _MUCH_LESS:
-            deaf.append(
-                f"{nic.name} handled {_count(handled)} CNPs; by its share of the bytes it would be {_count(expected)}"
-            )
+            deaf.append(f"{nic.name} ignored {_count(ignored, 'CNP')} and handled {_count(handled)}")
     if deaf:
         yield Finding(
             "bad",
             IGNORES,
             f"{_listed(deaf)}: it keeps its rate, and the others give way to it",
-            f"enable DCQCN's reaction point there: {nics.enable('roce_rp')}; and compare mlxconfig's "
-            "ROCE_CC_PRIO_MASK_P1",
+            f"enable DCQCN's reaction point there: {nics.enable('roce_rp')}; and compare mlxconfig -d DEVICE query "
+            "with the file (ROCE_CC_PRIO_MASK_P1)",
         )
 
 
 def _answers(nics: Nics) -> Iterator[Finding]:
     """Find receivers that answer marks with no CNPs, or with fewer than their settings make."""
-    # Within the interval behind a CNP, a link brings this many packets at most, marked or not.
-    at_most = 1 + nics.rate * nics.interval / nics.packet
     silent, rare = [], []
     for nic in nics.counted:
         marked, sent = nic.values.get("marked_packets"), nic.values.get("cnps_sent")
         if marked is None or sent is None or marked < _FEW:
             continue
-        if sent == 0:
-            silent.append(f"{nic.name} received {_count(marked)} marked packets and sent no CNP")
-        elif sent < marked / at_most - _SURE * math.sqrt(marked / at_most):
-            least = f"at least {_count(marked / at_most)} by its settings"
-            rare.append(f"{nic.name} sent {_count(sent)} CNPs for {_count(marked)} marked packets, {least}")
+        came, packets = (nics.of_priority(nic, f"received_{what}") for what in ("bytes", "packets"))
+        packet = min(came / packets, nics.packet) if came and packets else nics.packet
+        # Within the interval behind a CNP, a link brings this many packets of that size, marked or not.
+        one = 1 + nics.rate * nics.interval / packet
+        least = marked / one
+        if sent == 0 and marked >= 2 * one:
+            silent.append(f"{nic.name} received {_count(marked, 'marked packet')} and sent no CNP")
+        elif sent < least - _SURE * math.sqrt(least):
+            made = f"at least {_count(least)} by its settings"
+            rare.append(f"{nic.name} sent {_count(sent, 'CNP')} for {_count(marked, 'marked packet')}, {made}")
     if silent:
         yield Finding(
             "bad",
@@ -399,43 +516,52 @@ def _answers(nics: Nics) -> Iterator[Finding]:
         yield Finding(
             "warn",
             RARE,
-            f"{_listed(rare)}",
+            _listed(rare),
             "compare min_time_between_cnps of that NIC (ecn/roce_np) with the file",
         )
 
 
 def _lost_cnps(nics: Nics) -> Iterator[Finding]:
-    """Find CNPs that were sent and did not arrive."""
-    sent = nics.total("cnps_sent")
-    handled = nics.total("cnps_handled") + nics.total("cnps_ignored")
-    if nics.closed and sent > _FEW and handled < 0.9 * sent - _SURE * math.sqrt(sent):
-        yield Finding(
-            "warn",
-            LOST,
-            f"these NICs sent {_count(sent)} CNPs and received {_count(handled)}, and all their data stays among them",
-            "give CNPs a queue of their own above all data (cnp_dscp, cnp_802p_prio) on every switch",
-        )
+    """Find CNPs that were sent and not handled, where no NIC is missing."""
+    sent, handled = nics.total("cnps_sent"), nics.total("cnps_handled") + nics.total("cnps_ignored")
+    if not nics.closed or sent <= _FEW or handled >= (1 - _MISSING) * sent - _SURE * math.sqrt(sent):
+        return
+    none = [
+        nic.name for nic in nics.counted if nic.values.get("cnps_handled") == 0 and nics.of_priority(nic, "sent_bytes")
+    ]
+    yield Finding(
+        "warn",
+        LOST,
+        f"these NICs sent {_count(sent, 'CNP')} and handled {_count(handled)}, and all their data stays among them"
+        + (f"; {_listed(none)} handled none" if none else ""),
+        "give CNPs a queue of their own above all data (cnp_dscp, cnp_802p_prio) on every switch, and look whether "
+        "DCQCN's reaction point is on in each NIC",
+    )
 
 
 def _wire(queues: Sequence[Queue], nics: Nics) -> Iterator[Finding]:
     """Find losses that no switch counts."""
-    gaps = [(nic.name, nic.values.get("out_of_sequence", 0.0)) for nic in nics.counted]
-    gaps = [(name, count) for name, count in gaps if count > 0]
-    counts = ("dropped_packets", "ingress_dropped_packets")
-    if not gaps or any((queue.get(name) or 0.0) > 0 for queue in queues for name in counts):
+    gaps = [
+        (nic.name, gap)
+        for nic in nics.counted
+        if (gap := nic.values.get("out_of_sequence", 0.0)) > 0
+        and gap >= _RARELY * (nics.of_priority(nic, "received_packets") or 0.0)
+    ]
+    if not gaps or any(queue.get("dropped_packets") or queue.get("ingress_dropped_packets") for queue in queues):
         return
     errors = [queue.where for queue in queues if queue.counted.values.get("received_errors", 0.0) > 0]
     errors += [nic.name for nic in nics.counted if nic.values.get("received_errors", 0.0) > 0]
+    errors = [*dict.fromkeys(errors)]
     yield Finding(
         "warn",
         WIRE,
-        _listed([f"{name} missed packets {_count(count)} times" for name, count in gaps])
-        + ", and no switch that was read dropped one"
-        + (f"; errors at {_listed(errors)}" if errors else "")
+        _listed([f"{name} missed packets {_count(count, 'time')}" for name, count in gaps])
+        + (", and no switch that was read dropped one" if queues else "")
+        + (f"; damaged frames at {_listed(errors)}" if errors else "")
         + ". Paths that change do so too (adaptive routing)",
         f"clean or change the cable or module at {_listed(errors)}"
         if errors
-        else "read the counters of all switches on the way, and FEC's (show interfaces counters fec-stats)",
+        else "read the counters of all switches on the way, and show interfaces counters fec-stats",
     )
 
 

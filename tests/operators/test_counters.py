@@ -291,7 +291,8 @@ def reading(sent: float, mark: float, *, also: str = "") -> Counters:
 def test_growth_is_of_sums_and_watermarks_are_the_later_ones() -> None:
     found = reading(100, 7, also="Ethernet4").since(reading(60, 9, also="Ethernet8"))
     assert found.ports[0].values == {"sent_packets": 40, "sent_bytes_per_s": 7}
-    assert found.ports[0].queues == {3: {"pauses_sent": 20, "watermark_bytes": 7}, 4: {"pauses_sent": 0}}
+    both = {"watermark_bytes": 7, "watermark_before_bytes": 9}
+    assert found.ports[0].queues == {3: {"pauses_sent": 20, **both}, 4: {"pauses_sent": 0}}
     assert found.nics == (NicCounters("host7", {"cnps_sent": 40}, {3: {"paused_s": 10}}),)
     assert found.left_out == ("leaf1 Ethernet8", "leaf1 Ethernet4")
     assert found.seconds is None
@@ -313,6 +314,32 @@ def test_a_cleared_counter_is_refused() -> None:
         queue[0].since(queue[1])
     with pytest.raises(InputError, match="no port and no NIC is in both"):
         reading(10, 0).since(queue[0])
+
+
+def test_a_device_that_began_anew_is_left_out() -> None:
+    """One of hundreds of hosts is always restarted."""
+    late = dataclasses.replace(
+        reading(100, 0), nics=(NicCounters("h1", {"cnps_sent": 1}), NicCounters("h2", {"cnps_sent": 9}))
+    )
+    early = dataclasses.replace(
+        reading(60, 0), nics=(NicCounters("h1", {"cnps_sent": 5}), NicCounters("h2", {"cnps_sent": 5}))
+    )
+    found = late.since(early)
+    assert found.nics == (NicCounters("h2", {"cnps_sent": 4}),)
+    assert found.left_out == ("h1",)
+
+
+def test_a_reading_that_was_taken_twice_is_refused() -> None:
+    with pytest.raises(InputError, match="no counter grew"):
+        reading(60, 3).since(reading(60, 3))
+
+
+def test_rates_become_totals_and_watermarks_stay() -> None:
+    found = reading(60, 7).times(10.0)
+    assert found.ports[0].values == {"sent_packets": 600, "sent_bytes_per_s": 7}
+    assert found.ports[0].queues[3] == {"pauses_sent": 300, "watermark_bytes": 7}
+    assert found.nics[0] == NicCounters("host7", {"cnps_sent": 600}, {3: {"paused_s": 150}})
+    assert found.seconds == 10.0
 
 
 # -- refusals -------------------------------------------------------------------------------------------------
@@ -360,7 +387,7 @@ def test_files_that_are_no_texts_are_refused(tmp_path: Path) -> None:
     for path, words in (
         (binary, "not UTF-8"),
         (pipe, "pipe"),
-        (tmp_path, "not UTF-8"),  # of the folder's files
+        (tmp_path, "has a folder empty within"),
         (tmp_path / "empty", "has no files"),
         (tmp_path / "x", "No such"),
     ):
@@ -371,9 +398,8 @@ def test_files_that_are_no_texts_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_its_files(tmp_path: Path) -> None:
-    """Each file once, without hidden ones and what is in folders below."""
-    (tmp_path / "below").mkdir()
-    for name in ("h1.txt", "h2.txt", ".h3.txt", "below/h4.txt"):
+    """Each file once, without hidden ones."""
+    for name in ("h1.txt", "h2.txt", ".h3.txt"):
         (tmp_path / name).write_text("link mlx5_0/1 np_cnp_sent 3\n")
     assert [nic.name for nic in read_counters([tmp_path]).nics] == ["h1", "h2"]
 
@@ -416,3 +442,17 @@ def test_any_entry_of_a_dump_is_read_or_refused(path: Path, value: object, key: 
 def test_reading_imports_nothing_heavy() -> None:
     code = "import sys, fluidcc.operators.counters; print(*{'numpy', 'jax', 'pandas', 'xarray'} & {*sys.modules})"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"
+
+
+def test_watermarks_that_an_operator_clears_go_before_persistent_ones(give: Give) -> None:
+    """The highest would stay what it was, whatever is cleared."""
+    of = {"SAI_QUEUE_STAT_SHARED_WATERMARK_BYTES": "900"}
+    document = {
+        "COUNTERS_PORT_NAME_MAP": {"Ethernet0": "oid:0x1"},
+        "COUNTERS_QUEUE_NAME_MAP": {"Ethernet0:3": "oid:0x2"},
+        "PERSISTENT_WATERMARKS:oid:0x2": of,
+        "USER_WATERMARKS:oid:0x2": {name: "7" for name in of},
+    }
+    assert give(json.dumps(document), name="leaf1.json").ports[0].queues == {3: {"watermark_bytes": 7}}
+    del document["USER_WATERMARKS:oid:0x2"]
+    assert give(json.dumps(document), name="leaf1.json").ports[0].queues == {3: {"watermark_bytes": 900}}

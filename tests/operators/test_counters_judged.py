@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
+from fluidcc.errors import InputError
 from fluidcc.operators import dcqcn_of, marks, read_nic, symptoms
-from fluidcc.operators.counted import judge
+from fluidcc.operators.config_db import ConfigDB
+from fluidcc.operators.counted import Conditions, judge
 from fluidcc.operators.counters.model import Counters, NicCounters, PortCounters
 from fluidcc.operators.finding import Finding
 from fluidcc.operators.marks import Marked
-from fluidcc.operators.ports import PortGroup, read_ports
+from fluidcc.operators.ports import read_ports
 from fluidcc.operators.symptoms import Nics, Queue
 from fluidcc.scenario.parameters import resolve
 
@@ -26,11 +28,18 @@ PORT = dataclasses.replace(
     read_ports(SAMPLE / "config_db.json")[0][0].switch, kmin=100e3, kmax=400e3, pmax=0.2, mtu=PACKET
 )
 HEALTHY = {
-    "sent_packets": 1e6, "sent_bytes": 4e9, "marked_packets": 2e4, "watermark_bytes": 300e3, "dropped_packets": 0.0,
-    "pauses_sent": 0.0, "pauses_received": 0.0,
+    "sent_packets": 1e6, "sent_bytes": 4e9, "marked_packets": 2e4, "watermark_bytes": 300e3,
+    "watermark_before_bytes": 50e3, "dropped_packets": 0.0, "ingress_dropped_packets": 0.0, "pauses_sent": 0.0,
+    "pauses_received": 0.0,
 }  # fmt: skip
 TALKS = {"cnps_sent": 5e3, "cnps_handled": 5e3, "cnps_ignored": 0.0, "marked_packets": 2e4, "out_of_sequence": 0.0}
-OF_PRIORITY = {"sent_bytes": 4e9, "received_bytes": 4e9, "pauses_sent": 0.0, "pauses_received": 0.0}
+OF_PRIORITY = {
+    "sent_bytes": 4e9, "received_bytes": 4.158e9, "received_packets": 1e6, "pauses_sent": 0.0, "pauses_received": 0.0,
+}  # fmt: skip
+SCHEME = resolve(dcqcn_of(read_nic(SAMPLE / "nic.txt"))[0])
+
+
+LOST_AND_PAUSED = {"ingress_dropped_packets": 5.0, "pauses_sent": 7.0}
 
 
 def queues(*changes: Mapping[str, float | None], others: int = 3, port: Any = PORT) -> list[Queue]:
@@ -43,14 +52,13 @@ def queues(*changes: Mapping[str, float | None], others: int = 3, port: Any = PO
 
 
 def nics(*changes: Mapping[str, float | None], others: int = 3, **more: Mapping[int, Mapping[str, float]]) -> Nics:
+    """NICs of hosts h0, h1, ... of which the first ones count otherwise; ``h0`` adds priorities."""
     found = []
     for i, change in enumerate([*changes, *[{}] * others]):
-        values: dict[str, float] = {**TALKS, **{k: v for k, v in change.items() if k in TALKS and v is not None}}
-        of = {**OF_PRIORITY, **{k: v for k, v in change.items() if k not in TALKS and v is not None}}
-        priorities = {3: of, **(more.get(f"h{i}") or {})}
-        gone = [name for name, value in change.items() if value is None]
-        kept = {name: value for name, value in values.items() if name not in gone}
-        found.append(NicCounters(f"h{i}", kept, priorities))
+        of = {name: value for name, value in change.items() if name in OF_PRIORITY or name.endswith("_s")}
+        values = {name: value for name, value in {**TALKS, **change}.items() if value is not None and name not in of}
+        priority = {name: value for name, value in {**OF_PRIORITY, **of}.items() if value is not None}
+        found.append(NicCounters(f"h{i}", values, {3: priority, **(more.get(f"h{i}") or {})}))
     return Nics(tuple(found), (3,), INTERVAL, RATE, PACKET)
 
 
@@ -65,30 +73,31 @@ def test_a_healthy_fabric_is_not_blamed() -> None:
 @pytest.mark.parametrize(
     ("port", "host", "seconds", "expected", "who"),
     [
-        # A port that is paused and sends next to nothing; the limit is a tenth of what the others send.
-        ({"pauses_received": 9.0, "sent_bytes": 3e8}, {"pauses_sent": 9.0}, None, symptoms.STORM, "h0"),
-        ({"pauses_received": 9.0, "sent_bytes": 5e8}, {"pauses_sent": 9.0}, None, symptoms.SLOW, "h0"),
+        # A PAUSE stops 100 Gb/s for 336 us at most: 90 000 of them half a minute. The port sends a tenth of the others.
+        ({"pauses_received": 9e4, "sent_bytes": 3.9e8}, {}, 60.0, symptoms.STORM, "Ethernet0"),
+        ({"pauses_received": 9e4, "sent_bytes": 4.1e8}, {"pauses_sent": 9e4}, 60.0, symptoms.SLOW, "h0"),
+        ({"pauses_received": 8.9e4, "sent_bytes": 3e8}, {"pauses_sent": 8.9e4}, 60.0, symptoms.SLOW, "h0"),
+        ({"pauses_received": 9e4, "sent_bytes": 3e8}, {"pauses_sent": 9e4}, None, symptoms.SLOW, "--interval"),
         # A NIC that counts the time in which it pauses.
-        ({"pauses_received": 9.0}, {"pauses_sent": 9.0, "pausing_s": 55.0}, 60.0, symptoms.STORM, "h0"),
-        ({"pauses_received": 9.0}, {"pauses_sent": 9.0, "pausing_s": 50.0}, 60.0, symptoms.SLOW, "h0"),
-        # Without NICs' counters the port is named.
-        ({"pauses_received": 9.0}, {}, None, symptoms.SLOW, "Ethernet0"),
-        # Losses: without any PAUSE, with PAUSEs that NICs do not count, with PAUSEs that they count.
-        ({"dropped_packets": 5.0}, {}, None, symptoms.NOBODY, "Ethernet0"),
+        ({"pauses_received": 90.0}, {"pauses_sent": 90.0, "pausing_s": 54.1}, 60.0, symptoms.STORM, "h0"),
+        ({"pauses_received": 90.0}, {"pauses_sent": 90.0, "pausing_s": 53.9}, 60.0, symptoms.SLOW, "h0"),
+        # Between switches: not of a NIC, where NICs say that they sent none.
+        ({"pauses_received": 90.0}, {}, 60.0, symptoms.NEIGHBOUR, "Ethernet0"),
+        # Losses: without any PAUSE, and with; at the egress they have other causes.
         ({"ingress_dropped_packets": 5.0}, {}, None, symptoms.NOBODY, "Ethernet0"),
-        ({"dropped_packets": 5.0, "pauses_sent": 7.0}, {}, None, symptoms.UNHEEDED, "Ethernet0"),
-        ({"dropped_packets": 5.0, "pauses_sent": 7.0}, {"pauses_received": 7.0}, None, symptoms.HEADROOM, "49.15KB"),
-        # 5 packets in the ramp's square and 24 beyond Kmax are marked at least: (400-100)/2 * 0.2 = 30 KB of 130 KB.
-        ({"watermark_bytes": 500e3, "marked_packets": 0.0}, {}, None, symptoms.HIGHER, "Ethernet0"),
+        (LOST_AND_PAUSED, {"pauses_received": 7.0}, None, symptoms.HEADROOM, "49.15KB"),
+        (LOST_AND_PAUSED, {}, None, symptoms.HEADROOM, "No NIC"),
+        ({"dropped_packets": 5.0, "pauses_sent": 7.0}, {}, None, symptoms.EGRESS, "Ethernet0"),
+        ({}, {"received_discards": 5.0, "out_of_sequence": 5.0}, None, symptoms.DISCARDS, "h0"),
+        ({}, {"paused_s": 6.1}, 60.0, symptoms.PAUSED, "10%"),
+        # Of 130 KB of marks (30 KB on the ramp) come 31 packets, less one: with 4 deviations some 8 at least.
+        ({"watermark_bytes": 500e3, "marked_packets": 7.0}, {}, None, symptoms.HIGHER, "Ethernet0"),
         # With a queue that never reached Kmin nothing can be marked.
-        ({"watermark_bytes": 90e3, "marked_packets": 50.0}, {}, None, symptoms.SOONER, "Ethernet0"),
-        # A NIC that ignores CNPs, by its own word or by its share of the bytes.
+        ({"watermark_bytes": 70e3, "marked_packets": 101.0}, {}, None, symptoms.SOONER, "Ethernet0"),
         ({}, {"cnps_ignored": 5001.0}, None, symptoms.IGNORES, "h0"),
-        ({}, {"cnps_handled": 99.0}, None, symptoms.IGNORES, "h0"),
         ({}, {"cnps_sent": 0.0}, None, symptoms.SILENT, "h0"),
         # 12.5 GB/s for 4 us are 12 packets: of 20 000 marked ones 1/13 need CNPs of their own.
         ({}, {"cnps_sent": 1300.0}, None, symptoms.RARE, "h0"),
-        ({}, {"cnps_sent": 100.0, "marked_packets": 200.0}, None, "", ""),
         ({}, {"out_of_sequence": 3.0}, None, symptoms.WIRE, "h0"),
     ],
 )  # fmt: skip
@@ -96,83 +105,135 @@ def test_a_fault_is_named_with_its_place(
     port: dict[str, float], host: dict[str, float], seconds: float | None, expected: str, who: str
 ) -> None:
     found = symptoms.symptoms(queues(port), nics(host), seconds)
-    if not expected:
-        assert [each for each in whats(found) if each in (symptoms.RARE, symptoms.SILENT)] == []
-        return
-    assert whats(found)[0] == expected
+    assert whats(found) == [expected]
     assert who in found[0].why
-    assert found[0].suggest
+    assert found[0].suggest or found[0].severity == "ok"
 
 
 @pytest.mark.parametrize(
     ("port", "host"),
     [
-        ({"watermark_bytes": 500e3, "marked_packets": 15.0}, {}),  # 30 at least on average, less 4 deviations
-        ({"watermark_bytes": 500e3, "marked_packets": 0.0, "pauses_received": 0.0, "sent_packets": None}, None),
-        ({}, {"cnps_handled": 101.0}),
+        ({"pauses_received": 9.0, "sent_bytes": 0.0}, {"pauses_sent": 9.0}),  # some PAUSEs since boot, and an idle port
+        ({"pauses_received": 99.0, "sent_packets": 1e7}, {}),
+        ({"ingress_dropped_packets": 0.9}, {}),  # in a million
+        ({"watermark_bytes": 500e3, "marked_packets": 9.0}, {}),
+        ({"watermark_bytes": 500e3, "marked_packets": 0.0, "watermark_before_bytes": None}, {}),  # of another time
+        ({"watermark_bytes": 500e3, "marked_packets": 0.0, "watermark_before_bytes": 480e3}, {}),  # was as long before
+        ({"watermark_bytes": 500e3, "marked_packets": 0.0, "watermark_before_bytes": 600e3}, {}),  # cleared while long
+        ({"watermark_bytes": 500e3, "marked_packets": 0.0, "pauses_received": 1.0}, {}),
+        ({"watermark_bytes": 500e3, "marked_packets": 0.0, "sent_packets": 9999.0}, {}),
+        ({"watermark_bytes": 70e3, "marked_packets": 5e3, "watermark_before_bytes": 80e3}, {}),  # cleared in between
+        ({"watermark_bytes": 70e3, "marked_packets": 5e3, "watermark_before_bytes": None}, {}),
+        ({}, {"cnps_handled": 0.0, "cnps_sent": 1e4}),  # nobody was in its way
+        ({}, {"cnps_ignored": 100.0, "cnps_handled": 0.0}),
+        ({}, {"cnps_sent": 0.0, "marked_packets": 99.0}),
         ({}, {"cnps_sent": 1500.0}),
-        ({}, {"cnps_sent": 0.0, "marked_packets": 99.0}),  # too few to say
+        ({}, {"cnps_sent": 160.0, "received_packets": 1e7}),  # short messages: 120 of them in 4 us
+        ({}, {"out_of_sequence": 0.9}),
+        ({}, {"paused_s": 5.9}),
     ],
 )
-def test_what_chance_may_do_is_not_blamed(port: dict[str, float | None], host: dict[str, float] | None) -> None:
-    found = whats(symptoms.symptoms(queues(port), nics(host or {}), None))
-    rules = {symptoms.IGNORES, symptoms.RARE, symptoms.SILENT}
-    if host is None:  # marks and queue are enough, packets sent are not asked for
-        assert found == [symptoms.HIGHER]
-    else:
-        assert not rules & {*found}
-        assert symptoms.HIGHER not in found
+def test_what_is_ordinary_is_not_blamed(port: dict[str, float | None], host: dict[str, float]) -> None:
+    assert symptoms.symptoms(queues(port), nics(host, others=3), 60.0) == []
 
 
 def test_of_a_queue_that_was_paused_marks_say_nothing() -> None:
-    long = {"watermark_bytes": 5e6, "marked_packets": 0.0, "pauses_received": 9.0, "sent_bytes": 1e8}
-    assert whats(symptoms.symptoms(queues(long), nics({"pauses_sent": 9.0}))) == [symptoms.STORM]
+    long = {"watermark_bytes": 5e6, "marked_packets": 0.0, "pauses_received": 9e5, "sent_bytes": 1e8}
+    assert whats(symptoms.symptoms(queues(long), nics({"pauses_sent": 9e5}), 60.0)) == [symptoms.STORM]
+
+
+def test_a_port_without_a_count_of_bytes_does_not_stand_still() -> None:
+    """What was not read is not 0."""
+    found = symptoms.symptoms(queues({"pauses_received": 9e5, "sent_bytes": None}), nics({"pauses_sent": 9e5}), 60.0)
+    assert whats(found) == [symptoms.SLOW]
 
 
 def test_without_any_mark_ecn_is_off() -> None:
     unmarked = {"watermark_bytes": 2e6, "marked_packets": 0.0}
-    found = symptoms.symptoms(queues(unmarked, unmarked, others=0), nics({"marked_packets": 0.0, "cnps_sent": 0.0}))
-    assert whats(found)[0] == symptoms.UNMARKED
-    off = dataclasses.replace(PORT, ecn=False)
-    assert symptoms.UNMARKED not in whats(symptoms.symptoms(queues(unmarked, port=off), nics()))
+    quiet = {"marked_packets": 0.0, "cnps_sent": 0.0, "cnps_handled": 0.0}
+    off = [quiet] * 2
+    assert whats(symptoms.symptoms(queues(unmarked, others=0), nics(*off, others=0))) == [symptoms.UNMARKED]
+    # A switch that does not count its marks: the NICs received some.
+    assert symptoms.symptoms(queues(unmarked, others=0), nics()) == []
+    without = dataclasses.replace(PORT, ecn=False)
+    assert symptoms.symptoms(queues(unmarked, others=0, port=without), nics(*off, others=0)) == []
+
+
+def test_queues_cleared_while_long_are_two_at_least() -> None:
+    cleared = {"watermark_bytes": 500e3, "marked_packets": 0.0, "watermark_before_bytes": 600e3}
+    assert whats(symptoms.symptoms(queues(cleared, cleared), nics())) == [symptoms.HIGHER]
 
 
 def test_lossy_queues_may_lose() -> None:
     lossy = dataclasses.replace(PORT, lossless=False)
-    assert symptoms.symptoms(queues({"dropped_packets": 5.0}, port=lossy), nics()) == []
+    assert symptoms.symptoms(queues({"ingress_dropped_packets": 5.0}, port=lossy), nics()) == []
 
 
-@pytest.mark.parametrize(("share", "blamed"), [(0.49, True), (0.51, False)])
-def test_a_host_that_sends_by_another_priority(share: float, blamed: bool) -> None:
-    elsewhere = {"sent_bytes": share * 4e9}
-    found = symptoms.symptoms(queues(), nics(elsewhere, h0={0: {"sent_bytes": (1 - share) * 4e9}}))
+def test_a_headroom_that_is_large_enough_is_not_what_lacks() -> None:
+    [small] = symptoms.symptoms(queues(LOST_AND_PAUSED, port=dataclasses.replace(PORT, headroom=10e3)), nics())
+    [large] = symptoms.symptoms(queues(LOST_AND_PAUSED), nics())
+    assert "give the priority group a headroom" in small.suggest
+    assert "show buffer configuration" in large.suggest
+
+
+@pytest.mark.parametrize(
+    ("mine", "other", "blamed"),
+    [
+        (0.0, 4e9, True),
+        (1e8, 3.9e9, False),  # RoCE and TCP
+        (0.0, 1.9e9, False),  # an idle host
+    ],
+)
+def test_a_host_that_sends_by_another_priority(mine: float, other: float, blamed: bool) -> None:
+    found = symptoms.symptoms(queues(), nics({"sent_bytes": mine}, h0={0: {"sent_bytes": other}}))
     assert (symptoms.PRIORITY in whats(found)) is blamed
     if blamed:
-        assert "h0 sends 49% of its bytes by priority 3, most by 0" in found[0].why
+        assert "h0 sent 0B by priority 3, 4GB by 0" in found[0].why
         assert found[0].severity == "warn"  # it may be no RoCE
 
 
-def test_an_idle_host_is_not_blamed_for_its_priority() -> None:
-    assert symptoms.PRIORITY not in whats(
-        symptoms.symptoms(queues(), nics({"sent_bytes": 0.0}, h0={0: {"sent_bytes": 1e6}}))
-    )
+def test_hosts_of_which_most_send_tcp_are_not_blamed() -> None:
+    tcp = {0: {"sent_bytes": 1e11}}
+    assert symptoms.symptoms(queues(), nics(others=4, h0=tcp, h1=tcp, h2=tcp)) == []
 
 
-def test_a_switch_alone_shows_that_roce_goes_elsewhere() -> None:
-    port = PortCounters("leaf1", "Ethernet0", {}, {3: {"sent_bytes": 0.0}, 1: {"sent_bytes": 5e9}})
-    none = Nics((), (3,), INTERVAL, RATE, PACKET)
-    assert whats(symptoms.symptoms([Queue("Ethernet0", PORT, port)], none)) == [symptoms.PRIORITY]
+def test_a_second_interface_of_a_host_may_be_for_other_traffic() -> None:
+    sends = nics(others=3)
+    other = NicCounters("h0 eth1", {}, {0: {"sent_bytes": 4e9}})
+    mine = dataclasses.replace(sends.counted[0], name="h0 eth0")
+    both = dataclasses.replace(sends, counted=(mine, other, *sends.counted[1:]))
+    assert symptoms.symptoms(queues(), both) == []
+
+
+def test_empty_queues_are_said_and_not_blamed() -> None:
+    empty = {"sent_packets": 0.0, "sent_bytes": 0.0, "marked_packets": 0.0}
+    [found] = symptoms.symptoms(queues(empty, empty, others=0), nics(others=0))
+    assert (found.what, found.severity) == (symptoms.EMPTY, "ok")
 
 
 def test_cnps_are_missed_only_where_all_nics_are_there() -> None:
-    fewer = [{"cnps_handled": 2e3}] * 4
-    assert symptoms.LOST in whats(symptoms.symptoms([], nics(*fewer, others=0)))
-    away = [*fewer[1:], {"cnps_handled": 2e3, "received_bytes": 2e9}]
-    assert symptoms.LOST not in whats(symptoms.symptoms([], nics(*away, others=0)))
+    whole = {"received_bytes": 4e9}
+    lost = [{"cnps_handled": 2e3, **whole}, {"cnps_handled": 0.0, **whole}]
+    [found] = symptoms.symptoms([], nics(*lost, others=0))
+    assert found.what == symptoms.LOST
+    assert "h1 handled none" in found.why
+    away = [lost[0], {**lost[1], "received_bytes": 2e9}]
+    assert symptoms.symptoms([], nics(*away, others=0)) == []
+    assert (
+        symptoms.symptoms([], nics({"cnps_handled": 4.3e3, **whole}, {"cnps_handled": 4.9e3, **whole}, others=0)) == []
+    )
+
+
+def test_marks_that_do_not_arrive() -> None:
+    whole = {"received_bytes": 4e9, "cnps_sent": 0.0, "cnps_handled": 0.0}
+    none = [{**whole, "marked_packets": 0.0}] * 2
+    assert whats(symptoms.symptoms(queues(), nics(*none, others=0))) == [symptoms.ERASED]
+    some = [{**whole, "marked_packets": 500.0, "cnps_sent": 400.0, "cnps_handled": 400.0}] * 2
+    assert symptoms.ERASED not in whats(symptoms.symptoms(queues(), nics(*some, others=0)))
 
 
 def test_losses_that_a_switch_counts_are_not_a_wires() -> None:
-    found = whats(symptoms.symptoms(queues({"dropped_packets": 3.0}), nics({"out_of_sequence": 3.0})))
+    found = whats(symptoms.symptoms(queues({"ingress_dropped_packets": 3.0}), nics({"out_of_sequence": 3.0})))
     assert found == [symptoms.NOBODY]
 
 
@@ -195,98 +256,120 @@ def test_the_bounds_of_marks_hold_for_queues_that_are_drawn() -> None:
         assert least - 4 * least**0.5 <= marked <= most + 4 * most**0.5 + 4
     assert symptoms.ramp_bound(80e3, kmin, kmax, pmax, packet) == pytest.approx(6 + 20 - 1)
     assert symptoms.ramp_bound(40e3, kmin, kmax, pmax, packet) == pytest.approx(1.5 - 1)
+    assert symptoms.ramp_bound(80e3, kmin, kmax, pmax, packet, 40e3) == pytest.approx(6 + 20 - 1.5 - 1)
     assert symptoms.highest_share(40e3, kmin, kmax, pmax) == pytest.approx(0.15)
     assert symptoms.highest_share(60001.0, kmin, kmax, pmax) == 1.0
     assert symptoms.highest_share(19e3, kmin, kmax, pmax) == 0.0
 
 
-# -- marks and queues together -----------------------------------------------------------------------------------
-
-MODEL = [Marked(1e4, 1e2, 2e5), Marked(1e4, 1e3, 1e6), Marked(1e5, 1e2, 2e5)]
-
-
-def test_the_share_is_that_of_ports_with_such_queues() -> None:
-    assert marks.expected_share(2e5, MODEL) == pytest.approx(2e2 / 1.1e5, rel=1e-3)
-    assert marks.expected_share(5e7, MODEL) == pytest.approx(0.1, rel=1e-3)  # the longest is the nearest
-    assert marks.ratio([Marked(5e3, 1e3, 1e6)], MODEL) == pytest.approx(2.0, rel=1e-3)
+# -- marks and a model of the traffic ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("ratios", "scale"),
-    [({1.0: 0.04, 4.0: 1.0, 16.0: 20.0}, 4.0), ({1.0: 0.1, 4.0: 10.0}, 2.0), ({1.0: 9.0, 0.25: 3.0}, 0.25)],
+    ("shares", "scale"),
+    [
+        ({1.0: 0.5, 4.0: 0.02, 16.0: 0.001}, 4.0),
+        ({1.0: 0.2, 4.0: 0.002}, 2.0),
+        ({1.0: 0.5, 4.0: 0.08, 16.0: 0.04}, 16.0),  # none has as few: the nearest
+    ],
 )
-def test_the_thresholds_are_between_those_that_were_run(ratios: dict[float, float], scale: float) -> None:
-    assert marks._scale(ratios) == pytest.approx(scale)
+def test_the_thresholds_are_between_those_that_were_run(shares: dict[float, float], scale: float) -> None:
+    assert marks._scale(0.02, shares) == pytest.approx(scale)
 
 
 @pytest.mark.parametrize(
-    ("shift", "what"),
-    [(1.0, "marks and queues fit the thresholds"), (0.05, symptoms.HIGHER), (8.0, marks.LOWER)],
+    ("expected", "what"),
+    [(0.02, marks.FIT), (0.059, marks.FIT), (0.061, symptoms.HIGHER), (0.0067, marks.FIT)],  # incasts add marks
 )
-def test_thresholds_in_force(monkeypatch: pytest.MonkeyPatch, shift: float, what: str) -> None:
-    """A model whose marks fall by 16 for thresholds four times as high."""
+def test_thresholds_in_force(monkeypatch: pytest.MonkeyPatch, expected: float, what: str) -> None:
+    """Ports that marked 2 % of 32 GB in a second, and a model whose marks fall with the square of its thresholds."""
 
-    def model(port: Any, scheme: Any, payload: Any, delay: Any, hosts: int, scale: float) -> list[Marked]:
-        assert hosts == 4  # as many as there are ports
-        return [Marked(1e6, 2e4 / shift / scale**2, 300e3)]
+    def model(
+        port: Any, scheme: Any, payload: Any, delay: Any, hosts: int, workload: str, load: float, scale: float
+    ) -> list[Marked]:
+        assert (hosts, workload) == (4, "hadoop")  # as many as there are ports
+        assert load == pytest.approx(0.32)
+        return [Marked(1e6, 1e6 * expected / scale**2)]
 
     monkeypatch.setattr(marks, "model", model)
-    [found] = marks.thresholds_in_force(queues(), resolve(dcqcn_of(read_nic(SAMPLE / "nic.txt"))[0]), 4096, 1e-6)
+    [found] = marks.thresholds_in_force(queues(), SCHEME, 4096, 1e-6, "hadoop", 1.0)
     assert found.what == what
-    if what == symptoms.HIGHER:  # sqrt(20) times: 447 KB and 1.8 MB, of a digit
-        assert "about 400KB and 2MB" in found.why
+    if what == symptoms.HIGHER:  # sqrt(3.05) times
+        assert "about 200KB and 700KB" in found.why
 
 
-def test_counts_that_are_too_few_say_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_of_which_the_model_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(marks, "model", None)  # would raise
-    scheme = resolve(dcqcn_of(read_nic(SAMPLE / "nic.txt"))[0])
-    assert not list(marks.thresholds_in_force(queues({"marked_packets": 99.0}, others=0), scheme, 4096, 1e-6))
-    assert not list(marks.thresholds_in_force(queues({"watermark_bytes": None}, others=0), scheme, 4096, 1e-6))
+    few = queues({"sent_packets": 9999.0}, others=0)
+    for ports in (few, queues({"marked_packets": None}, others=0)):
+        assert not list(marks.thresholds_in_force(ports, SCHEME, 4096, 1e-6, "hadoop", 1.0))
+    for seconds, load in ((100.0, "0%"), (0.3, "107%")):
+        [found] = marks.thresholds_in_force(queues(), SCHEME, 4096, 1e-6, "hadoop", seconds)
+        assert found.severity == "ok"
+        assert f"sent {load} of their rate" in found.why
+    with pytest.raises(InputError, match="--interval"):
+        list(marks.thresholds_in_force(queues(), SCHEME, 4096, 1e-6, "hadoop", None))
 
 
 def test_the_flows_that_marks_tell_are_those_of_the_fixed_point() -> None:
-    """Against the equilibrium of the whole scenario: its marks with 16 flows are told as 16, or up to a step less."""
+    """Against the equilibrium of the whole scenario: half of what 16 flows need excludes 16."""
     import fluidcc as fc
     from fluidcc.scenario.frames import framed
     from fluidcc.theory.control.equilibrium import equilibrium
 
-    scheme = resolve(dcqcn_of(read_nic(SAMPLE / "nic.txt"))[0])
     red = fc.RED(100e3, 400e3, 0.2)
-    whole = framed(fc.incast(1, multiplicity=16.0, rate="100Gbps", scheme=scheme, marking=red), 4096.0)
+    whole = framed(fc.incast(1, multiplicity=16.0, rate="100Gbps", scheme=SCHEME, marking=red), 4096.0)
     share = equilibrium(whole).as_dict()["marking_probability"]
-    [found] = marks.flows_told(queues({"marked_packets": 1.001 * share * 1e6}, others=0), scheme, 4096.0, 8)
-    assert "no more than 16 flows" in found.why
+    for times, words in ((0.499, "16 or more such flows are excluded"), (0.501, "19 or more")):
+        [found] = marks.flows_told(
+            queues({"marked_packets": times * share * 1e6}, others=0), SCHEME, 4096.0, 8, 4e9 / 12.5e9
+        )
+        assert words in found.why
+    assert not list(marks.flows_told(queues(), SCHEME, 4096.0, 8, 0.36))  # not full
+    assert not list(marks.flows_told(queues(), SCHEME, 4096.0, 8, None))
 
 
 # -- all together ------------------------------------------------------------------------------------------------
 
 
-def judged(counters: Counters, groups: list[PortGroup] | None = None) -> Any:
-    scheme = resolve(dcqcn_of(read_nic(SAMPLE / "nic.txt"))[0])
-    groups = groups or read_ports(SAMPLE / "config_db.json")[0]
-    return judge(counters, groups, scheme, [4096.0], rtt=4e-6, flows=8, links=4)
+def judged(counters: Counters, **given: Any) -> Any:
+    file = SAMPLE / "config_db.json"
+    return judge(counters, read_ports(file)[0], ConfigDB.all(file), Conditions(SCHEME, [4096.0], 1e-6, **given))
+
+
+def losing(switch: str, name: str, of: int = 3) -> PortCounters:
+    return PortCounters(switch, name, {}, {of: {"ingress_dropped_packets": 7.0, "pauses_sent": 0.0}})
 
 
 def test_each_lossless_priority_of_a_port_is_judged() -> None:
-    of = {3: {"dropped_packets": 0.0, "pauses_sent": 0.0}, 4: {"dropped_packets": 7.0, "pauses_sent": 0.0}}
-    found = judged(Counters((PortCounters("leaf1", "Ethernet0", {}, of),)))
+    found = judged(Counters((losing("leaf1", "Ethernet0", 4),)))
     assert whats(found.findings) == [symptoms.NOBODY]
     assert "7 packets of priority 4" in found.findings[0].why
-    assert found.ports == ("Ethernet0",)
+
+
+def test_ports_have_the_names_of_the_file_and_what_is_behind_them() -> None:
+    """A switch that names its ports by their aliases."""
+    found = judged(Counters((losing("other", "Eth1"),)))
+    assert found.ports == ("Ethernet0 (server-01)",)
 
 
 def test_ports_that_the_file_lacks_are_named_and_not_judged() -> None:
-    of = {3: {"dropped_packets": 7.0, "pauses_sent": 0.0}}
-    two = (PortCounters("leaf1", "Ethernet0", {}, of), PortCounters("leaf2", "Ethernet999", {}, of))
-    found = judged(Counters(two, left_out=("host7",)))
-    assert found.ports == ("leaf1 Ethernet0",)
-    assert found.left_out == ("leaf2 Ethernet999", "host7")
-    assert "leaf2" not in found.findings[0].why
+    host = ConfigDB.all(SAMPLE / "config_db.json")[0].table("DEVICE_METADATA")["localhost"]["hostname"]
+    ports = (losing(host, "Ethernet0"), losing(host, "Ethernet999"), losing("spine-1", "Ethernet4"))
+    found = judged(Counters(ports, left_out=("host7",)))
+    assert found.ports == ("Ethernet0 (server-01)",)
+    assert found.left_out == (f"{host} Ethernet999", "spine-1 Ethernet4", "host7")
+    with pytest.raises(InputError, match="is among those that counted"):
+        judged(Counters(ports[1:2]))
+
+
+def test_ports_are_listed_as_one_counts() -> None:
+    found = judged(Counters(tuple(losing("x", f"Ethernet{k}") for k in (100, 12, 4))))
+    assert [name.split()[0] for name in found.ports] == ["Ethernet4", "Ethernet12", "Ethernet100"]
 
 
 def test_json_has_what_was_read_and_found() -> None:
-    found = judged(Counters((PortCounters("leaf1", "Ethernet0", {}, {3: HEALTHY | {"dropped_packets": 1.0}}),)))
-    document = json.loads(json.dumps(found.as_dict()))
-    assert document["ports"] == ["Ethernet0"]
+    document = json.loads(json.dumps(judged(Counters((losing("x", "Ethernet0"),)), seconds=60.0).as_dict()))
+    assert document["ports"] == ["Ethernet0 (server-01)"]
     assert document["findings"][0]["what"] == symptoms.NOBODY
-    assert document["seconds"] is None
+    assert document["seconds"] == 60.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from fluidcc.errors import InputError
 from fluidcc.operators.counters.names import shown
@@ -25,7 +25,8 @@ class PortCounters:
         ``received_bytes_per_s``, ``sent_bytes_per_s``.
     queues : mapping
         By number of the queue, which is the priority: ``sent_packets``, ``sent_bytes``, ``dropped_packets``,
-        ``marked_packets`` and ``watermark_bytes`` of the egress queue; ``pauses_sent`` and ``pauses_received``;
+        ``marked_packets`` and ``watermark_bytes`` of the egress queue, of two readings also
+        ``watermark_before_bytes``; ``pauses_sent`` and ``pauses_received``;
         ``ingress_dropped_packets``, ``ingress_watermark_bytes`` and ``headroom_watermark_bytes`` of the priority group.
         Multicast queues are left out.
     """
@@ -94,9 +95,9 @@ class Counters:
     left_out: tuple[str, ...] = ()
 
     def since(self, before: Counters) -> Counters:
-        """Return the growth of every counter that both readings have, with the later watermarks and rates.
+        """Return the growth of every counter that both readings have, with the later rates and both watermarks.
 
-        A watermark that is as it was may be older than the first reading, and is left out: clear them in between.
+        Devices of which a counter fell, as they were cleared or began anew, are left out.
 
         Parameters
         ----------
@@ -110,65 +111,89 @@ class Counters:
         Raises
         ------
         InputError
-            If a counter is smaller than before, a reading is of rates, or the two share no port and no NIC.
+            If a reading is of rates, the two share no port and no NIC, a counter fell in all that they share, or
+            none grew.
         """
         if self.seconds is not None or before.seconds is not None:
             raise InputError("counters per second need no earlier reading; give two readings of totals, or rates alone")
-        ports = [
-            replace(
-                late, values=_growth(late, late.values, early.values), queues=_each(late, late.queues, early.queues)
-            )
-            for late, early in _pairs(self.ports, before.ports)
-        ]
-        nics = [
-            replace(
-                late,
-                values=_growth(late, late.values, early.values),
-                priorities=_each(late, late.priorities, early.priorities),
-            )
-            for late, early in _pairs(self.nics, before.nics)
-        ]
-        shared = {each.label for each in (*ports, *nics)}
         every = dict.fromkeys(each.label for each in (*before.ports, *before.nics, *self.ports, *self.nics))
+        fell: list[str] = []
+        ports = _grown(self.ports, before.ports, "queues", fell)
+        nics = _grown(self.nics, before.nics, "priorities", fell)
+        shared = {each.label for each in (*ports, *nics)}
+        if fell and not shared:
+            raise InputError(fell[0])
         if every and not shared:
             raise InputError(
                 f"no port and no NIC is in both readings ({', '.join(map(shown, [*every][:8]))}); read the same twice"
             )
-        return Counters(tuple(ports), tuple(nics), None, tuple(name for name in every if name not in shared))
+        groups = [each.values for each in (*ports, *nics)]
+        groups += [each for port in ports for each in port.queues.values()]
+        groups += [each for nic in nics for each in nic.priorities.values()]
+        if not any(value for values in groups for name, value in values.items() if is_sum(name)):
+            raise InputError("no counter grew between both readings; give two that were taken while traffic ran")
+        return Counters(ports, nics, None, tuple(name for name in every if name not in shared))
+
+    def times(self, seconds: float) -> Counters:
+        """Return the totals of rates over some time [s]."""
+
+        def total(values: Values) -> Values:
+            return {name: value * seconds if is_sum(name) else value for name, value in values.items()}
+
+        def totals(queues: Queues) -> Queues:
+            return {queue: total(values) for queue, values in queues.items()}
+
+        ports = tuple(replace(each, values=total(each.values), queues=totals(each.queues)) for each in self.ports)
+        nics = tuple(replace(each, values=total(each.values), priorities=totals(each.priorities)) for each in self.nics)
+        return replace(self, ports=ports, nics=nics, seconds=seconds)
 
 
 def is_sum(counter: str) -> bool:
     """Tell whether a counter only grows, unlike a watermark or a rate."""
-    return not counter.endswith(("watermark_bytes", "_per_s"))
+    return "watermark" not in counter and not counter.endswith("_per_s")
 
 
-def _pairs(late: Iterable[Device], early: Iterable[Device]) -> list[tuple[Device, Device]]:
+class _FellError(Exception):
+    """A counter is smaller than before."""
+
+
+def _grown(late: Iterable[Device], early: Iterable[Device], queues: str, fell: list[str]) -> tuple[Device, ...]:
+    """Return the growth of devices in both readings; what is to be said of those with a counter that fell is added."""
     known = {each.label: each for each in early}
-    return [(each, known[each.label]) for each in late if each.label in known]
+    found = []
+    for each in late:
+        if each.label in known:
+            was = known[each.label]
+            try:
+                grown: dict[str, Any] = {"values": _growth(each.values, was.values, "")}
+                grown[queues] = _each(getattr(each, queues), getattr(was, queues))
+            except _FellError as error:
+                fell.append(
+                    f"{shown(each.label)}{error}, so it was cleared or wrapped, or the readings are in the wrong "
+                    "order; take both readings again"
+                )
+                continue
+            found.append(replace(each, **grown))
+    return tuple(found)
 
 
-def _each(device: PortCounters | NicCounters, late: Queues, early: Queues) -> Queues:
+def _each(late: Queues, early: Queues) -> Queues:
     return {
-        queue: _growth(device, values, early.get(queue, {}), f" queue {queue}")
+        queue: _growth(values, early.get(queue, {}), f" queue {queue}")
         for queue, values in late.items()
         if queue in early or not all(map(is_sum, values))
     }
 
 
-def _growth(device: PortCounters | NicCounters, late: Values, early: Values, queue: str = "") -> Values:
+def _growth(late: Values, early: Values, queue: str) -> Values:
     for name, value in late.items():
         if is_sum(name) and value < early.get(name, 0):
-            raise InputError(
-                f"{shown(device.label)}{queue}: {name} fell from {early[name]:.15g} to {value:.15g}, so it was cleared "
-                "or wrapped, or the readings are in the wrong order; take both readings again"
-            )
-    return {
+            raise _FellError(f"{queue}: {name} fell from {early[name]:.15g} to {value:.15g}")
+    grown = {
         name: value - early[name] if is_sum(name) else value
         for name, value in late.items()
-        if (name in early if is_sum(name) else not _stale(name, value, early))
+        if name in early or not is_sum(name)
     }
-
-
-def _stale(name: str, value: float, early: Values) -> bool:
-    """Tell whether a watermark may be older than the first reading, as it was no other then."""
-    return name.endswith("watermark_bytes") and value > 0 and value == early.get(name)
+    if "watermark_bytes" in late and "watermark_bytes" in early:
+        grown["watermark_before_bytes"] = early["watermark_bytes"]
+    return grown

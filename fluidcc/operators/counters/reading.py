@@ -66,10 +66,12 @@ def _files(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
         if not os.path.isdir(path):
             found.append(path)
             continue
-        inside = sorted(entry.path for entry in os.scandir(path) if not entry.name.startswith(".") and entry.is_file())
-        if not inside:
-            raise InputError(f"{shown(path)}: the folder has no files; give {EXPECTED}")
-        found += inside
+        inside = [entry for entry in os.scandir(path) if not entry.name.startswith(".")]
+        below = [entry.name for entry in inside if entry.is_dir()]
+        if below or not inside:
+            what = f"a folder {shown(below[0])} within" if below else "no files"
+            raise InputError(f"{shown(path)}: has {what}; give a folder of files alone, each named as its device")
+        found += sorted(entry.path for entry in inside)
     return found
 
 
