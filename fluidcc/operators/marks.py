@@ -104,8 +104,8 @@ def thresholds_in_force(
         yield Finding(
             "ok",
             "marks are not compared with the workload",
-            f"{queues[0].where} and others set like it sent {load:.0%} of their rate, {_LEAST_LOAD:.0%} to {_MOST_LOAD:.0%} "
-            "are modelled",
+            f"{queues[0].where} and others set like it sent {load:.0%} of their rate, {_LEAST_LOAD:.0%} to "
+            f"{_MOST_LOAD:.0%} are modelled",
         )
         return
     found, hosts = share(counted(queues)), min(max(len(queues), _FEWEST), _MOST)

@@ -402,15 +402,18 @@ def test_an_audit_with_counters(fluidcc, audited):
     status, out, _ = fluidcc(*command, "--fail-on", "bad")
     assert status == 3
     words = " ".join(out.split())
-    assert "counters of 8 ports and 8 NICs in 6ms: bad a NIC ignores CNPs H1 handled 0 CNPs" in words
+    assert "counters of 8 ports and 8 NICs in 6ms: bad a NIC ignores CNPs H1 ignored 647 CNPs" in words
     status, found, _ = fluidcc(*command, "--json")
     assert status == 0
     assert found["counters"].keys() == {"findings", "ports", "nics", "left_out", "seconds"}
     assert found["counters"]["nics"] == [f"H{k}" for k in range(8)]
     assert found["counters"]["seconds"] == pytest.approx(6e-3)
     for wrong, word in (
-        (["--before", EXAMPLE / "counters" / "before"], "no later one"),
-        (["--interval", "6ms"], "two readings"),
+        (["--before", EXAMPLE / "counters" / "before"], "none are given"),
+        (["--interval", "6ms"], "none are given"),
+        (["--workload", "hadoop"], "none are given"),
+        ([*read, "--workload", "hadop"], "hadoop"),
+        ([*read, "--interval", "0s"], "60s"),
         (["--counters", EXAMPLE / "nic.txt"], "found no counters"),
         (["--counters", read[3], "--before", read[1]], "wrong order"),
     ):

@@ -9,7 +9,8 @@ from typing import Any
 from fluidcc.errors import InputError
 from fluidcc.operators.counters.names import PORT, RDMA, Entry, is_of_queue, meaning_of, number
 
-_TABLES = ("COUNTERS", "RATES", "USER_WATERMARKS", "PERSISTENT_WATERMARKS", "PERIODIC_WATERMARKS")
+_UNCLEARED = ("PERSISTENT_WATERMARKS", "PERIODIC_WATERMARKS")  # an operator clears the user's, which go before them
+_TABLES = ("COUNTERS", "RATES", "USER_WATERMARKS", *_UNCLEARED)
 _PORTS, _MAPS = "COUNTERS_PORT_NAME_MAP", ("COUNTERS_QUEUE_NAME_MAP", "COUNTERS_PG_NAME_MAP")
 _PRIORITY = (None, "SAI_QUEUE_TYPE_UNICAST", "SAI_QUEUE_TYPE_ALL")
 
@@ -56,6 +57,8 @@ def _of_database(document: dict[str, Any], device: str, where: str) -> Iterator[
     for key, entry in document.items():
         table, _, oid = key.partition(":")
         if table not in _TABLES or not oid:
+            continue
+        if table in _UNCLEARED and f"USER_WATERMARKS:{oid}" in document:
             continue
         if not owners:
             raise InputError(
