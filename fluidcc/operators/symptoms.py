@@ -253,9 +253,10 @@ def _lost(queues: Sequence[Queue], nics: Nics) -> Iterator[Finding]:
     lossless = [queue for queue in queues if queue.port.lossless]
     at_ingress = [queue for queue in lossless if _share(queue, "ingress_dropped_packets")]
     at_egress = [queue for queue in lossless if _share(queue, "dropped_packets")]
-    known = [queue for queue in lossless if queue.get("pauses_sent") is not None]
-    sent = sum(queue.get("pauses_sent") or 0.0 for queue in known)
     if at_ingress:
+        same = [queue for queue in lossless if queue.port.priority == at_ingress[0].port.priority]
+        known = [pauses for queue in same if (pauses := queue.get("pauses_sent")) is not None]
+        sent = sum(known)
         where = _listed(
             [
                 f"{queue.where} lost {_count(queue.get('ingress_dropped_packets') or 0.0, 'packet')} of priority "

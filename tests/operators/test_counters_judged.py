@@ -338,7 +338,9 @@ def judged(counters: Counters, **given: Any) -> Any:
 
 
 def losing(switch: str, name: str, of: int = 3) -> PortCounters:
-    return PortCounters(switch, name, {}, {of: {"ingress_dropped_packets": 7.0, "pauses_sent": 0.0}})
+    """A port whose other lossless priority, 3 or 4, sends PAUSEs and loses nothing."""
+    lost = {of: {"ingress_dropped_packets": 7.0, "pauses_sent": 0.0}}
+    return PortCounters(switch, name, {}, {7 - of: {"ingress_dropped_packets": 0.0, "pauses_sent": 9.0}, **lost})
 
 
 def test_each_lossless_priority_of_a_port_is_judged() -> None:
