@@ -125,8 +125,9 @@ def judge(counters: Counters, groups: Sequence[PortGroup], configs: Sequence[Con
             alike.setdefault((queue.port.rate, queue.port.profile), []).append(queue)
     of = given.scheme, max(given.payloads)
     broken = any(each.severity == "bad" for each in found)  # marks are others then
-    for members in alike.values():
-        if given.workload is not None and not broken:
+    slowest = min((queue.port.rate for queue in queues), default=0.0)  # faster ones lead to no hosts
+    for (rate, _), members in alike.items():
+        if given.workload is not None and not broken and rate == slowest:
             found += marks.thresholds_in_force(members, *of, given.delay, given.workload, given.seconds)
         found += marks.flows_told(members, *of, given.flows, given.seconds)
     return Counted(

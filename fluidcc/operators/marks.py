@@ -122,12 +122,13 @@ def thresholds_in_force(
         yield Finding("ok", FIT, counts + " with the file's thresholds. Incasts beside it would add marks")
         return
     scale = _scale(found, {1.0: own} | {scale: expected(scale) for scale in SCALES})
+    kmin, kmax = (show(_digits(scale * each), SIZE) for each in (port.red.kmin, port.red.kmax))
     yield Finding(
         "warn",
         HIGHER,
         f"{counts} with the file's Kmin {show(port.red.kmin, SIZE)} and Kmax {show(port.red.kmax, SIZE)}, and as many "
-        f"with about {show(_digits(scale * port.red.kmin), SIZE)} and {show(_digits(scale * port.red.kmax), SIZE)}: "
-        "another profile is in force, or the traffic is another",
+        f"with {'about' if scale < SCALES[-1] else 'at least'} {kmin} and {kmax}: another profile is in force, or the "
+        "traffic is another",
         f"compare show ecn on the switch with WRED_PROFILE|{port.profile} of the file",
     )
 

@@ -19,7 +19,7 @@ from fluidcc.units import SIZE, show
 
 STORM = "a port is paused without end"
 SLOW = "a receiver pauses the switch"
-NEIGHBOUR = "another switch pauses this one"
+NEIGHBOUR = "a neighbour pauses the switch"
 PAUSED = "PFC stops senders for long"
 NOBODY = "packets are lost and nobody is paused"
 HEADROOM = "packets are lost in spite of PAUSE"
@@ -41,7 +41,8 @@ _FEW = 100  # counts below which their absence proves nothing
 _SMALL = 1086.0  # bytes of a small full packet
 _SENT = 10_000  # packets of a queue below which its marks prove nothing
 _RARELY = 1e-6  # share of packets below which losses and gaps are not reported
-_PAUSES, _OFTEN = 10, 1e-5  # PAUSEs, and their share of packets, below which they are not
+_PAUSES, _OFTEN = 10, 1e-5  # PAUSEs, and their share of packets, below which they are not,
+_MANY = 1000  # and where the packets were not read
 _FRAME = 65535 * 512 / 8  # bytes that a port could have sent while one PAUSE frame stops it, at most
 _HALF, _STANDS, _LONG = 0.5, 0.9, 0.1  # shares of the time: stopped by frames, pausing without end, paused for long
 _IDLE = 0.1  # share of what others send, below which a paused port stands still
@@ -170,7 +171,8 @@ def _count(number: float, what: str = "") -> str:
 
 
 def _often(pauses: float | None, packets: float | None) -> bool:
-    return (pauses or 0.0) >= max(_PAUSES, _OFTEN * (packets or 0.0))
+    """Tell whether PAUSEs are in numbers that matter, beside the packets if these are known."""
+    return (pauses or 0.0) >= (_MANY if packets is None else max(_PAUSES, _OFTEN * packets))
 
 
 def _pausing(queues: Sequence[Queue], nics: Nics, seconds: float | None) -> Iterator[Finding]:
@@ -198,8 +200,8 @@ def _pausing(queues: Sequence[Queue], nics: Nics, seconds: float | None) -> Iter
         yield Finding(
             "bad",
             STORM,
-            f"{_listed(counts)}{still}: what waits there fills the switch, which pauses all others. No threshold mends "
-            "that",
+            f"{_listed(counts)}{still}: what waits there stays in the switch, which pauses others in turn. No "
+            "threshold mends that",
             f"look at {behind}: a NIC or driver that hangs is to be reset or taken off; of a switch, read its "
             "counters, as the cause is behind it. PFC's watchdog ends such a pause by itself",
         )
@@ -208,8 +210,8 @@ def _pausing(queues: Sequence[Queue], nics: Nics, seconds: float | None) -> Iter
         yield Finding(
             "ok",
             NEIGHBOUR,
-            f"{_listed(counts)}, and no NIC that was read sent one: another switch's ports are full, whose counters "
-            "tell more",
+            f"{_listed(counts)}, and no NIC that was read sent one: it is another switch, whose own ports are full, or "
+            "a host that was not read",
         )
         return
     behind = _listed([nic.name for nic in pausing]) or f"what is behind {_listed([queue.where for queue in paused])}"
@@ -335,14 +337,15 @@ def _discards(nics: Nics) -> Iterator[Finding]:
     """Find NICs that have no room for what comes."""
     losing = []
     for nic in nics.counted:
-        lost = max(nic.values.get("received_discards", 0.0), nics.of_priority(nic, "discards") or 0.0)
+        of_priority = nics.of_priority(nic, "discards")
+        lost = nic.values.get("received_discards", 0.0) if of_priority is None else of_priority
         if lost > 0 and lost >= _RARELY * (nics.of_priority(nic, "received_packets") or 0.0):
             losing.append(f"{nic.name} {_count(lost, 'packet')}")
     if losing:
         yield Finding(
             "bad",
             DISCARDS,
-            f"{_listed(losing)}: the host takes less than the link brings, and the NIC does not pause the switch",
+            f"{_listed(losing)}: the host takes less than the link brings, and is not kept from loss",
             f"turn PFC of priority {nics.shown} on in the NIC (mlnx_qos -i IFACE --pfc), and look at its PCIe slot",
         )
 
@@ -453,9 +456,9 @@ def _unmarked(queues: Sequence[Queue], nics: Nics) -> Iterator[Finding]:
         )
     if early:
         yield Finding(
-            "bad",
+            "warn",
             SOONER,
-            f"{_listed(early)}: lower thresholds are in force",
+            f"{_listed(early)}: lower thresholds are in force, or the watermark was cleared after the first reading",
             f"compare show ecn on the switch with {profile}",
         )
     came = nics.total("marked_packets")
@@ -465,8 +468,9 @@ def _unmarked(queues: Sequence[Queue], nics: Nics) -> Iterator[Finding]:
         yield Finding(
             "warn",
             ERASED,
-            f"the switch marked {_count(marks)} packets and the NICs received {_count(came)} of them: something on the "
-            "way clears the marks, or the NICs do not count RoCE's",
+            f"the switch marked {_count(marks)} packets and the NICs, which received as many bytes as they sent, "
+            f"{_count(came)}: something on the way clears the marks, the NICs do not count RoCE's, or some were not "
+            "read",
             f"look at what rewrites DSCP and ECN (tunnels, VXLAN), and enable the notification point: "
             f"{nics.enable('roce_np')}",
         )
@@ -517,7 +521,7 @@ def _answers(nics: Nics) -> Iterator[Finding]:
         yield Finding(
             "warn",
             RARE,
-            _listed(rare),
+            f"{_listed(rare)}, unless small packets alone are marked",
             "compare min_time_between_cnps of that NIC (ecn/roce_np) with the file",
         )
 
@@ -533,8 +537,8 @@ def _lost_cnps(nics: Nics) -> Iterator[Finding]:
     yield Finding(
         "warn",
         LOST,
-        f"these NICs sent {_count(sent, 'CNP')} and handled {_count(handled)}, and all their data stays among them"
-        + (f"; {_listed(none)} handled none" if none else ""),
+        f"these NICs sent {_count(sent, 'CNP')} and handled {_count(handled)}, and received as many bytes as they "
+        "sent, so that none seems to be missing" + (f"; {_listed(none)} handled none" if none else ""),
         "give CNPs a queue of their own above all data (cnp_dscp, cnp_802p_prio) on every switch, and look whether "
         "DCQCN's reaction point is on in each NIC",
     )
@@ -546,7 +550,7 @@ def _wire(queues: Sequence[Queue], nics: Nics) -> Iterator[Finding]:
         (nic.name, gap)
         for nic in nics.counted
         if (gap := nic.values.get("out_of_sequence", 0.0)) > 0
-        and gap >= _RARELY * (nics.of_priority(nic, "received_packets") or 0.0)
+        and gap >= (_FEW if (came := nics.of_priority(nic, "received_packets")) is None else _RARELY * came)
     ]
     if not gaps or any(queue.get("dropped_packets") or queue.get("ingress_dropped_packets") for queue in queues):
         return

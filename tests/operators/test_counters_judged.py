@@ -18,7 +18,7 @@ from fluidcc.operators.counted import Conditions, judge
 from fluidcc.operators.counters.model import Counters, NicCounters, PortCounters
 from fluidcc.operators.finding import Finding
 from fluidcc.operators.marks import Marked
-from fluidcc.operators.ports import read_ports
+from fluidcc.operators.ports import PortGroup, read_ports
 from fluidcc.operators.symptoms import Nics, Queue
 from fluidcc.scenario.parameters import resolve
 
@@ -55,7 +55,7 @@ def nics(*changes: Mapping[str, float | None], others: int = 3, **more: Mapping[
     """NICs of hosts h0, h1, ... of which the first ones count otherwise; ``h0`` adds priorities."""
     found = []
     for i, change in enumerate([*changes, *[{}] * others]):
-        of = {name: value for name, value in change.items() if name in OF_PRIORITY or name.endswith("_s")}
+        of = {name: value for name, value in change.items() if name in {*OF_PRIORITY, "discards"} or name[-2:] == "_s"}
         values = {name: value for name, value in {**TALKS, **change}.items() if value is not None and name not in of}
         priority = {name: value for name, value in {**OF_PRIORITY, **of}.items() if value is not None}
         found.append(NicCounters(f"h{i}", values, {3: priority, **(more.get(f"h{i}") or {})}))
@@ -89,6 +89,7 @@ def test_a_healthy_fabric_is_not_blamed() -> None:
         (LOST_AND_PAUSED, {}, None, symptoms.HEADROOM, "No NIC"),
         ({"dropped_packets": 5.0, "pauses_sent": 7.0}, {}, None, symptoms.EGRESS, "Ethernet0"),
         ({}, {"received_discards": 5.0, "out_of_sequence": 5.0}, None, symptoms.DISCARDS, "h0"),
+        ({}, {"discards": 5.0, "out_of_sequence": 5.0}, None, symptoms.DISCARDS, "h0"),
         ({}, {"paused_s": 6.1}, 60.0, symptoms.PAUSED, "10%"),
         # Of 130 KB of marks (30 KB on the ramp) come 31 packets, less one: with 4 deviations some 8 at least.
         ({"watermark_bytes": 500e3, "marked_packets": 7.0}, {}, None, symptoms.HIGHER, "Ethernet0"),
@@ -115,6 +116,7 @@ def test_a_fault_is_named_with_its_place(
     [
         ({"pauses_received": 9.0, "sent_bytes": 0.0}, {"pauses_sent": 9.0}),  # some PAUSEs since boot, and an idle port
         ({"pauses_received": 99.0, "sent_packets": 1e7}, {}),
+        ({"pauses_received": 999.0, "sent_packets": None}, {}),
         ({"ingress_dropped_packets": 0.9}, {}),  # in a million
         ({"watermark_bytes": 500e3, "marked_packets": 9.0}, {}),
         ({"watermark_bytes": 500e3, "marked_packets": 0.0, "watermark_before_bytes": None}, {}),  # of another time
@@ -130,6 +132,8 @@ def test_a_fault_is_named_with_its_place(
         ({}, {"cnps_sent": 1500.0}),
         ({}, {"cnps_sent": 160.0, "received_packets": 1e7}),  # short messages: 120 of them in 4 us
         ({}, {"out_of_sequence": 0.9}),
+        ({}, {"out_of_sequence": 99.0, "received_packets": None}),
+        ({}, {"received_discards": 5.0, "discards": 0.0}),  # of TCP
         ({}, {"paused_s": 5.9}),
     ],
 )
@@ -375,3 +379,21 @@ def test_json_has_what_was_read_and_found() -> None:
     assert document["ports"] == ["Ethernet0 (server-01)"]
     assert document["findings"][0]["what"] == symptoms.NOBODY
     assert document["seconds"] == 60.0
+
+
+def test_a_workload_is_compared_at_the_slowest_ports_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Faster ones lead to other switches: their queues are not those of hosts that send to each other."""
+    asked = []
+
+    def compared(members: Any, *given: Any) -> list[Finding]:
+        asked.append((members[0].port.rate, len(members), *given[3:]))
+        return []
+
+    monkeypatch.setattr(marks, "thresholds_in_force", compared)
+    group = read_ports(SAMPLE / "config_db.json")[0][0]
+    fast = PortGroup(("Ethernet4", "Ethernet8"), dataclasses.replace(group.switch, rate=4 * group.switch.rate))
+    slow = dataclasses.replace(group, names=("Ethernet0",))
+    ports = tuple(PortCounters("x", f"Ethernet{k}", {}, {3: HEALTHY}) for k in (0, 4, 8))
+    given = Conditions(SCHEME, [4096.0], 1e-6, seconds=60.0, workload="hadoop")
+    judge(Counters(ports), [fast, slow], ConfigDB.all(SAMPLE / "config_db.json"), given)
+    assert asked == [(12.5e9, 1, "hadoop", 60.0)]
