@@ -66,6 +66,19 @@ def whats(found: list[Finding]) -> list[str]:
     return [each.what for each in found]
 
 
+def test_every_kind_of_finding_is_expected_somewhere() -> None:
+    """A rule that is added comes with a case."""
+    here = Path(__file__).read_text(encoding="utf-8")
+    kinds = {
+        f"{module.__name__.rpartition('.')[2]}.{name}"
+        for module in (symptoms, marks)
+        for name, value in vars(module).items()
+        if name.isupper() and isinstance(value, str) and " " in value and not (module is marks and name == "HIGHER")
+    }
+    assert len(kinds) > 15  # the names were found
+    assert [kind for kind in kinds if kind not in here] == []
+
+
 def test_a_healthy_fabric_is_not_blamed() -> None:
     assert symptoms.symptoms(queues(), nics(), 60.0) == []
 
@@ -328,6 +341,7 @@ def test_the_flows_that_marks_tell_are_those_of_the_fixed_point() -> None:
         [found] = marks.flows_told(
             queues({"marked_packets": times * share * 1e6}, others=0), SCHEME, 4096.0, 8, 4e9 / 12.5e9
         )
+        assert found.what == marks.FLOWS
         assert words in found.why
     assert not list(marks.flows_told(queues(), SCHEME, 4096.0, 8, 0.36))  # not full
     assert not list(marks.flows_told(queues(), SCHEME, 4096.0, 8, None))
