@@ -402,6 +402,14 @@ def test_a_folder_is_its_files(tmp_path: Path) -> None:
     for name in ("h1.txt", "h2.txt", ".h3.txt"):
         (tmp_path / name).write_text("link mlx5_0/1 np_cnp_sent 3\n")
     assert [nic.name for nic in read_counters([tmp_path]).nics] == ["h1", "h2"]
+    # One of many hosts without counters is left out and named, unless it was asked for or is the only one.
+    none = tmp_path / "h0.txt"
+    none.write_text("No such device\n")
+    assert read_counters([tmp_path]).left_out == (str(none),)
+    assert [nic.name for nic in read_counters([tmp_path]).nics] == ["h1", "h2"]
+    for asked in ([none], [tmp_path / "h1.txt", none]):
+        with pytest.raises(InputError, match=r"h0\.txt: found no counters"):
+            read_counters(asked)
 
 
 def test_a_large_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,7 +86,7 @@ class Counters:
     seconds : float or None
         Time in which they counted [s]; None if it is unknown.
     left_out : tuple of str
-        Ports and NICs that only one of two readings has.
+        Ports and NICs that only one of two readings has, and files of a folder that have no counters.
     """
 
     ports: tuple[PortCounters, ...] = ()
@@ -132,7 +132,8 @@ class Counters:
         groups += [each for nic in nics for each in nic.priorities.values()]
         if not any(value for values in groups for name, value in values.items() if is_sum(name)):
             raise InputError("no counter grew between both readings; give two that were taken while traffic ran")
-        return Counters(ports, nics, None, tuple(name for name in every if name not in shared))
+        gone = [name for name in every if name not in shared]
+        return Counters(ports, nics, None, tuple(dict.fromkeys([*gone, *before.left_out, *self.left_out])))
 
     def times(self, seconds: float) -> Counters:
         """Return the totals of rates over some time [s]."""

@@ -46,17 +46,22 @@ def read_counters(paths: Sequence[str | os.PathLike[str]]) -> Counters:
         raise InputError(f"no file of counters; give {EXPECTED}")
     found: list[Entry] = []
     kinds: dict[bool, str] = {}
+    silent: dict[str, str] = {}
     for path in _files(paths):
         name, text = _text(path)
         header = listed.header_of(text)
         kinds.setdefault("rate" in (header or ()), name)
         read = list(listed.entries(text, name) if header else Terminal(text, name, stem(os.fspath(path))).entries())
         if not read:
-            raise InputError(f"{name}: found no counters in it ({_impression(text)}); give {EXPECTED}")
+            silent[name] = f"{name}: found no counters in it ({_impression(text)}); give {EXPECTED}"
         found += read
+    # A host of many that gave none is left out; a file that was named has to have some.
+    asked = {os.fspath(path) for path in paths}
+    if refused := [said for name, said in silent.items() if not found or name in asked]:
+        raise InputError(refused[0])
     if len(kinds) > 1:
         raise InputError(f"{kinds[True]} has rates and {kinds[False]} totals; give files of one kind")
-    return Counters(_ports(found), _nics(found), 1.0 if True in kinds else None)
+    return Counters(_ports(found), _nics(found), 1.0 if True in kinds else None, tuple(silent))
 
 
 def _files(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
