@@ -305,6 +305,10 @@ def audit(
     settings = read_nic(nic) if nic is not None else None
     (scheme, mapping), sizes = _scheme_of(settings), payloads(settings, packet_size)
     frames = said(sizes, settings, given=packet_size is not None)
+    counted = None
+    if read is not None:  # before the runs: what cannot be judged is refused at once
+        given = Conditions(scheme, sizes, trip / _LINKS, flows, seconds, workload)
+        counted = judge(read, groups, [*configs.values()], given)
     runs: dict[Any, _Runs] = {}  # ports that mark alike behave alike
     found = []
     for group in groups:
@@ -340,10 +344,6 @@ def audit(
         )
         found.append((as_read, _counts(findings), one))
     worst, *others = _ordered(found)
-    counted = None
-    if read is not None:
-        given = Conditions(scheme, sizes, trip / _LINKS, flows, seconds, workload)
-        counted = judge(read, groups, [*configs.values()], given)
     return dataclasses.replace(worst, others=tuple(others), left_out=tuple(left_out), counted=counted)
 
 

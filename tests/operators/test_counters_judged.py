@@ -1,4 +1,4 @@
-"""What counters show: each rule by hand, on both sides of its bound, and what must not be blamed."""
+"""Rules about counters, by hand, on both sides of each bound; and ordinary counts, which must not be blamed."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_of_a_queue_that_was_paused_marks_say_nothing() -> None:
 
 
 def test_a_port_without_a_count_of_bytes_does_not_stand_still() -> None:
-    """What was not read is not 0."""
+    """A counter that was not read is not taken as 0."""
     found = symptoms.symptoms(queues({"pauses_received": 9e5, "sent_bytes": None}), nics({"pauses_sent": 9e5}), 60.0)
     assert whats(found) == [symptoms.SLOW]
 
@@ -411,3 +411,19 @@ def test_a_workload_is_compared_at_the_slowest_ports_alone(monkeypatch: pytest.M
     given = Conditions(SCHEME, [4096.0], 1e-6, seconds=60.0, workload="hadoop")
     judge(Counters(ports), [fast, slow], ConfigDB.all(SAMPLE / "config_db.json"), given)
     assert asked == [(12.5e9, 1, "hadoop", 60.0)]
+
+
+def test_counters_that_cannot_be_judged_are_refused_before_any_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs of the ports take minutes; a workload whose load is not known is refused at once."""
+    from fluidcc.operators import audit as module
+
+    def run(*given: Any) -> None:
+        raise AssertionError("ports were run before the counters were judged")
+
+    monkeypatch.setattr(module, "_run", run)
+    rows = [f"leaf,Ethernet0,3,{name},{value:.0f}" for name, value in (("sent_packets", 2e4), ("marked_packets", 9))]
+    (tmp_path / "a.csv").write_text("\n".join(["device,port,queue,counter,value", *rows]))
+    with pytest.raises(InputError, match="--interval"):
+        module.audit(SAMPLE / "config_db.json", counters=tmp_path / "a.csv", workload="hadoop")
