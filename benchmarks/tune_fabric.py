@@ -20,7 +20,7 @@ from fluidcc.cli.contenders import contenders, read, with_values
 from fluidcc.studies.tuning import on_fabric
 from fluidcc.studies.tuning.fabric_result import told
 from fluidcc.studies.tuning.on_fabric import tune_fabric
-from fluidcc.studies.tuning.race import CHOOSING, OBJECTIVES, RUNGS, Racer, Rule, typed_point
+from fluidcc.studies.tuning.race import CHOOSING, OBJECTIVES, RUNGS, Racer, Rule
 from fluidcc.studies.tuning.space import Space, space_of
 from fluidcc.workloads.fabrics.shapes import named_topology
 from fluidcc.workloads.fabrics.topology import Topology
@@ -73,7 +73,7 @@ def main() -> None:
 
 def _random(space: Space, runs: Any, count: int, seed: int) -> list[Racer]:
     places = qmc.LatinHypercube(len(space.variables), rng=1000 + seed).random(count)
-    points = {f"r{k}": typed_point(space, row) for k, row in enumerate(places)}
+    points = {f"r{k}": space.point(row) for k, row in enumerate(places)}
     with runs.bar:
         found = runs.measure(points, range(CHOOSING + 1, CHOOSING + 1 + sum(RUNGS)))
     return [Racer(name, points[name], each) for name, each in found.items()]

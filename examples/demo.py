@@ -3,7 +3,7 @@
 Reads folders with config_db.json and nic.txt (examples/leaf-100g and examples/fabric-400g by default) and writes, for
 each, pictures, numbers, a JSON patch and a page, report.html, into out/NAME/.
 
-    python examples/demo.py [FOLDER ...] [--out DIR] [--evaluations K]
+    python examples/demo.py [FOLDER ...] [--out DIR] [--evaluations K] [--narrow]
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from rich.table import Table
 
 import fluidcc as fc
 from fluidcc.cli.audit import print_audit
-from fluidcc.cli.trial import tried
+from fluidcc.cli.trial import HEADS, cells, table_of, tried
+from fluidcc.cli.trial import PICTURE as TRIAL
+from fluidcc.cli.tune_fabric import told_plateau
 from fluidcc.operators.behaviour import with_buffers
 from fluidcc.operators.nvidia_settings import NEVER, canonical
 from fluidcc.operators.nvidia_text import base_name
@@ -46,6 +48,9 @@ def main() -> None:
     parser.add_argument("folders", nargs="*", type=Path, default=[HERE / "leaf-100g", HERE / "fabric-400g"])
     parser.add_argument("--out", type=Path, default=Path("out"))
     parser.add_argument("--evaluations", type=int, default=100)
+    parser.add_argument(
+        "--narrow", action="store_true", help="more seeds on a fabric, until intervals are within 10 %%"
+    )
     options = parser.parse_args()
     console = Console(highlight=False)
     for folder in options.folders:
@@ -54,18 +59,19 @@ def main() -> None:
         out = options.out / folder.name
         found = fc.audit(folder / "config_db.json", folder / "nic.txt", flows=FLOWS)
         print_audit(found)
-        tuned, command = tune(found, options.evaluations), ""
+        tuned, command, words = tune(found, options.evaluations), "", ""
         good = tuned.confirmed and tuned.best.kept
         if good:
             files = [folder / "config_db.json", folder / "nic.txt"]
-            words, command = tried("dcqcn", files, {**tuned.best.point, **registers(found)})
-            tuned.notes.append(words)
-        print_tuning(console, found, tuned)
+            point, make = {**tuned.best.point, **registers(found)}, maker_of(found)
+            trial = tried("dcqcn", files, point, make=make, tuned=tuned, narrow=options.narrow)
+            tuned, command, words = dataclasses.replace(tuned, trial=trial.trial), trial.commands, trial.words
+        print_tuning(console, found, tuned, words)
         commands = found.commands({**tuned.best.point, **registers(found)} if good else {})
         tuned.write(out)
         draw_map(found, tuned).write(out / "map.png")
         commands.write(out)
-        write_report(out, folder.name, found, tuned, commands)
+        write_report(out, folder.name, found, tuned, commands, words)
         typed = ", ".join(commands.files) or "nothing to type: no setting keeps every bound in packets"
         console.print(f"pictures, report.html, {typed}: {out}/  ({time.perf_counter() - began:.0f} s)")
         if command:
@@ -75,11 +81,11 @@ def main() -> None:
 
 def scenario_of(
     found: fc.Audit, kmin: float, kmax: float, pmax: float, g: float, flows: int = FLOWS,
-    packet_size: float | None = None, **ways: Any,
+    packet_size: float | None = None, mended: bool = True, **ways: Any,
 ) -> fc.Scenario:  # fmt: skip
     """Make an incast into the worst port, with the switch's buffer and flow control, and NICs as the audit wants them.
 
-    The present setting is left as it is, its NICs too.
+    The present setting is left as it is, its NICs too, and so are the NICs of others that are not to be ``mended``.
     """
     red, scheme = found.switch.red, dataclasses.replace(found.scheme, g=g)
     present = red is not None and (kmin, kmax, pmax, g) == (red.kmin, red.kmax, red.pmax, found.scheme.g)
@@ -88,9 +94,18 @@ def scenario_of(
         packet_size=packet_size or max(found.payloads),
         start=np.linspace(0.0, 20e-6, flows).tolist(),
         marking=fc.RED(kmin, kmax, pmax),
-        scheme=scheme if present else dataclasses.replace(scheme, **registers(found)),
+        scheme=scheme if present or not mended else dataclasses.replace(scheme, **registers(found)),
     )
     return with_buffers(changed(scenario, **(SEARCHED | ways)), found.switch)
+
+
+def maker_of(found: fc.Audit) -> Any:
+    """Return what makes incasts of settings, with the NICs' parameters where they are among the values."""
+
+    def make(byte_counter: float | None = None, **values: Any) -> fc.Scenario:
+        return scenario_of(found, mended=byte_counter is not None, **values)
+
+    return make
 
 
 def registers(found: fc.Audit) -> dict[str, float]:
@@ -142,8 +157,8 @@ def draw_map(found: fc.Audit, tuned: fc.Tuning) -> Any:
 COLUMNS = ("", "present", "best", "")
 
 
-def print_tuning(console: Console, found: fc.Audit, tuned: fc.Tuning) -> None:
-    """A row per setting and per metric, in packets."""
+def print_tuning(console: Console, found: fc.Audit, tuned: fc.Tuning, words: str) -> None:
+    """A row per setting and per metric, in packets, and the trial's."""
     table = Table(box=None, header_style="bold")
     for column, side in zip(COLUMNS, ("left", "right", "right", "left"), strict=True):
         table.add_column(column, justify=side)  # type: ignore[arg-type]
@@ -152,8 +167,10 @@ def print_tuning(console: Console, found: fc.Audit, tuned: fc.Tuning) -> None:
     console.print(table)
     said = "confirmed by packets" if tuned.confirmed else "[red]not confirmed by packets[/]"
     console.print(f"{said}: {proof_of(tuned)}")
-    for note in tuned.notes:
-        console.print(f"  {note}", markup=False)
+    if tuned.trial is not None:
+        console.print(table_of(tuned.trial))
+    for note in [words, *told_plateau(tuned), *tuned.notes, *(tuned.trial.notes() if tuned.trial else [])]:
+        console.print(note, markup=False)
 
 
 def proof_of(tuned: fc.Tuning) -> str:
@@ -226,10 +243,11 @@ def summary_of(tuned: fc.Tuning) -> str:
     return f"In the worst case, {'; '.join(parts) or 'nothing changes by more than chance'}."
 
 
-def write_report(out: Path, name: str, found: fc.Audit, tuned: fc.Tuning, commands: Any) -> None:
+def write_report(out: Path, name: str, found: fc.Audit, tuned: fc.Tuning, commands: Any, words: str) -> None:
     """One page with everything in it."""
     pictures = {
         "packets.png": "Present against best, packets: mean and range over the seeds",
+        **({TRIAL: "Incasts, a workload and a collective, over the present setting"} if tuned.trial else {}),
         "front.png": "Queue against utilisation: the front, its knee, the present setting",
         "map.png": "99th percentile of the queue over Kmin and Kmax, hybrid engine; hatched: a bound is missed",
     }
@@ -239,8 +257,9 @@ def write_report(out: Path, name: str, found: fc.Audit, tuned: fc.Tuning, comman
         f"{base64.b64encode((out / file).read_bytes()).decode()}'><figcaption>{html.escape(text)}</figcaption></figure>"
         for file, text in pictures.items()
     ]
-    rows = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows_of(found, tuned)
+    rows, tried_rows = (
+        "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in table)
+        for table in (rows_of(found, tuned), cells(tuned.trial) if tuned.trial else [])
     )
     findings = "".join(
         f"<li><b>{each.severity}: {html.escape(each.what)}</b>. {html.escape(each.why)}"
@@ -248,13 +267,16 @@ def write_report(out: Path, name: str, found: fc.Audit, tuned: fc.Tuning, comman
         for each in found.findings
         if each.severity != "ok"
     )
-    notes = "".join(f"<li>{html.escape(note)}" for note in (*tuned.notes, *commands.notes))
+    notes = "".join(f"<li>{html.escape(note)}" for note in (*told_plateau(tuned), *tuned.notes, *commands.notes))
     typed = "".join(
         f"<h3>{html.escape(file)}</h3><pre>{html.escape(text)}</pre>"
         for file, text in commands.files.items()
         if file != "README.txt"
     )
-    heads = "".join(f"<th>{html.escape(column)}</th>" for column in COLUMNS)
+    heads, tried_heads = (
+        "".join(f"<th>{html.escape(column)}</th>" for column in columns)
+        for columns in (COLUMNS, (*HEADS, *tuned.trial.settings) if tuned.trial else ())
+    )
     size = '<meta name="viewport" content="width=device-width,initial-scale=1">'
     (out / "report.html").write_text(
         f"""<!doctype html><meta charset="utf-8"><title>{html.escape(name)}</title>{size}
@@ -267,7 +289,8 @@ p,li{{overflow-wrap:anywhere}}pre{{background:#f4f4f4;padding:.6em;overflow:auto
 {html.escape(proof_of(tuned))}, {html.escape(found.frames)}.
 Searched: {tuned.evaluations} settings, for the least 99th percentile of the queue with
 utilisation &ge; {USED} and Jain's index &ge; {FAIR}, on the hybrid engine; then packets with the switch's own buffer
-and flow control.</p><div class="wide"><table><tr>{heads}</tr>{rows}</table></div><ul>{notes}</ul>
+and flow control.</p><div class="wide"><table><tr>{heads}</tr>{rows}</table></div>
+<p>{html.escape(words)}</p><div class="wide"><table><tr>{tried_heads}</tr>{tried_rows}</table></div><ul>{notes}</ul>
 {seen[0]}<h2>What was found</h2><ul>{findings}</ul>{"".join(seen[1:])}<h2>What to type</h2>{typed}
 """,
         encoding="utf-8",

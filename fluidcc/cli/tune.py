@@ -13,8 +13,9 @@ from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
 from fluidcc.cli.request import Request, is_switch, nic_of, scenario_of
 from fluidcc.cli.stability import counts_of
-from fluidcc.cli.trial import tried
-from fluidcc.cli.tune_fabric import PICTURE, tune_on_fabric, yardsticks_of
+from fluidcc.cli.trial import PICTURE as TRIAL
+from fluidcc.cli.trial import table_of, tried
+from fluidcc.cli.tune_fabric import PICTURE, told_plateau, tune_on_fabric, yardsticks_of
 from fluidcc.errors import InputError
 from fluidcc.scenario.frames import payloads
 from fluidcc.units import TIME, show
@@ -30,7 +31,7 @@ EXAMPLES = (
     "fluidcc tune dcqcn --from config_db.json --from nic.txt --over kmin \\\n    --over kmax --workload web-search "
     "--write out",
 )
-PICTURES = ("front.png", "sensitivity.png", "packets.png", PICTURE)
+PICTURES = ("front.png", "sensitivity.png", "packets.png", TRIAL, PICTURE)
 PACKET_SIZE = "packet_size"
 NOTHING = "nothing to type: no setting keeps every bound in packets"
 _SHOWN = ("queue_bytes.mean", "queue_bytes.p95", "queue_bytes.p99", "utilisation", "jain")
@@ -84,6 +85,9 @@ def command(
         int | None, typer.Option(help="Points per index of Sobol's, a power of 2; none by default.")
     ] = None,
     packets: Annotated[int | None, typer.Option(help="Runs of packets that confirm each case; 2; 0: none.")] = None,
+    narrow: Annotated[
+        bool, typer.Option("--narrow", help="With --from: more seeds of the trial, until intervals are within 10 %.")
+    ] = False,
     no_defaults: Annotated[
         bool, typer.Option("--no-defaults", help="Without the usual bounds of a short queue, and the usual cases.")
     ] = False,
@@ -110,7 +114,7 @@ def command(
         unused = {
             "--flows": flows, "--maximise": maximise, "--subject-to": subject_to, "--window": window,
             "--engine": engine if engine != "packet" else None, "--seeds": seeds, "--sensitivity": sensitivity,
-            "--packets": packets, "--no-defaults": no_defaults or None,
+            "--packets": packets, "--no-defaults": no_defaults or None, "--narrow": narrow or None,
         }  # fmt: skip
         alien = next((name for name, value in unused.items() if value is not None), None)
         if alien is not None:
@@ -182,16 +186,21 @@ def command(
     )
     command = ""
     if request.sources and found.confirmed and found.best.kept:
-        words, command = tried(
+        trial = tried(
             request.scheme,
             request.sources,
             found.best.point,
+            make=make if robust else None,
+            tuned=found,
+            window=window,
             port=request.port,
             sets=request.sets or [],
             preset=request.preset,
             packet_size=request.packet_size,
+            narrow=narrow,
         )
-        found.notes.append(words)
+        found.notes.insert(0, trial.words)
+        found, command = dataclasses.replace(found, trial=trial.trial), trial.commands
     files = []
     if write is not None:
         from fluidcc.operators.commands import FILES, README
@@ -390,7 +399,9 @@ def _print(heading: str, found: Tuning, files: list[str]) -> None:
     said = {True: "confirmed by packets", False: "not confirmed by packets", None: "not shown to packets"}
     console.print(f"{said[found.confirmed]}{_conditions(found)}")
     console.print(f"{found.evaluations} settings tried" + (f"; subject to {bounds}" if bounds else ""))
-    for note in found.notes:
+    if found.trial is not None:
+        console.print(table_of(found.trial))
+    for note in [*told_plateau(found), *found.notes, *(found.trial.notes() if found.trial else [])]:
         console.print(f"  {note}", markup=False)
     if found.sensitivity is not None:
         ranked = sorted(found.sensitivity.indices.items(), key=lambda each: -each[1]["total"])

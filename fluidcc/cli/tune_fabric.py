@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from fluidcc.operators import Commands
     from fluidcc.operators.devices import Devices
+    from fluidcc.studies.tuning import Tuning
     from fluidcc.studies.tuning.fabric_result import FabricTuning
     from fluidcc.studies.tuning.race import Racer
     from fluidcc.workloads.fabrics.topology import Topology
@@ -388,7 +389,6 @@ def _again(request: Request, place: str, point: Mapping[str, float], given: Mapp
 def _print(scheme: str, found: FabricTuning) -> None:
     from rich.console import Console
 
-    from fluidcc.builders.names import format_value
     from fluidcc.studies.tuning.fabric_result import told
     from fluidcc.studies.tuning.on_fabric import better, worse
 
@@ -418,16 +418,24 @@ def _print(scheme: str, found: FabricTuning) -> None:
             sizes = f"{flows['small']:,} flows to 100KB and {flows['large']:,} beyond 1MB"
             console.print(f"proved with {sizes} ({says})", markup=False)
     console.print(f"present: {told(found.start)}")
-    if found.plateau:
-        ends = ", ".join(
-            f"{name} {format_value(name, low)}" + (f" to {format_value(name, high)}" if high > low else "")
-            for name, (low, high) in found.plateau.items()
-        )
-        console.print(f"settings that ran and are within 5 % of the best, by the seeds that chose: {ends}")
-    if found.irrelevant:
-        console.print(f"hardly matters: {', '.join(found.irrelevant)}")
+    for line in told_plateau(found):
+        console.print(line, markup=False)
     for note in found.notes:
         console.print(note, markup=False)
+
+
+def told_plateau(found: FabricTuning | Tuning) -> list[str]:
+    """Say which settings are as good as the best, and which variable does not matter."""
+    from fluidcc.builders.names import format_value
+
+    ends = ", ".join(
+        f"{name} {format_value(name, low)}" + (f" to {format_value(name, high)}" if high > low else "")
+        for name, (low, high) in found.plateau.items()
+    )
+    lines = (
+        [f"settings that packets ran and are within 5 % of the best, by the seeds that chose: {ends}"] if ends else []
+    )
+    return lines + ([f"hardly matters: {', '.join(found.irrelevant)}"] if found.irrelevant else [])
 
 
 def _table(found: FabricTuning) -> Table:

@@ -15,6 +15,7 @@ from fluidcc.errors import InputError
 from fluidcc.plotting.style import Picture, figure, label
 from fluidcc.studies.tuning.goal import TUNED
 from fluidcc.studies.tuning.race import MEASURES
+from fluidcc.studies.tuning.trial import COUNT, PRESENT, RECOMMENDED
 
 if TYPE_CHECKING:
     from fluidcc.results.trace import Trace
@@ -240,6 +241,50 @@ _SAID = {
     "slowdown.large.p99": "p99 slowdown, flows beyond 1 MB",
     "collective_time": "time of the collective",
 }
+
+
+def plot_trial(tuning: Tuning) -> Picture:
+    """Draw each number of a trial as a ratio to the present setting's, a row each, with 95 % intervals over the seeds.
+
+    Raises
+    ------
+    InputError
+        If there was no trial.
+    """
+    trial = tuning.trial
+    if trial is None:
+        raise InputError("plot_trial: there was none; write tune with --from, or run the demo")
+    rows = [
+        row
+        for row in trial.rows
+        if row.unit != COUNT and any(np.isfinite(row.ratio(each)["mean"]) for each in row.pairs)
+    ]
+    picture, axes = figure(1, 1, size=(8.0, 1.6 + 0.33 * len(rows)))
+    axis = axes[0, 0]
+    looks = {RECOMMENDED: ("*", _BEST), PRESENT: ("o", _PRESENT)}
+    for k, name in enumerate(trial.settings):
+        symbol, colour = looks.get(name, ("s^"[k % 2], _OTHER if k % 2 else "0.3"))
+        found = [row.ratio(name) for row in rows]
+        centre = np.array([each["mean"] for each in found])
+        spans = [[each["mean"] - each["low"], each["high"] - each["mean"]] for each in found]
+        at = np.arange(len(rows)) + 0.22 * (k - (len(trial.settings) - 1) / 2)
+        axis.errorbar(
+            centre, at, xerr=np.nan_to_num(np.array(spans).T), fmt=symbol, color=colour, ms=9 if symbol == "*" else 5,
+            lw=1.0, capsize=2, label=name,
+        )  # fmt: skip
+    axis.axvline(1.0, color=_PRESENT, ls="--", lw=1.0, label=PRESENT)
+    _logarithmic(axis, "x")
+    if np.divide(*axis.get_xlim()[::-1]) < _NARROW:
+        axis.xaxis.set_minor_formatter(StrMethodFormatter("{x:g}"))
+    more = " (more is better)"
+    axis.set_yticks(range(len(rows)), [f"{row.case}: {row.title}{more if row.more else ''}" for row in rows])
+    axis.invert_yaxis()
+    axis.set_xlabel("over the present setting's [1]; left is better, but where it says otherwise")
+    axis.grid(alpha=0.3)
+    axis.legend(fontsize="small", loc="best")
+    seeds = " or ".join(map(str, sorted(set(trial.seeds.values()))))
+    axis.set_title(f"means and 95 % intervals of {seeds} seeds, in packets", fontsize="medium")
+    return picture
 
 
 def plot_race(found: FabricTuning) -> Picture:

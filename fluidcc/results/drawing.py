@@ -24,6 +24,7 @@ _HOMES = {
     "plot_maps": "period_map",
     "plot_packets": "tuning",
     "plot_race": "tuning",
+    "plot_trial": "tuning",
     "plot_rates": "recursion",
     "plot_decrease": "fairness",
     "plot_fabric_queues": "fabrics",

@@ -110,6 +110,8 @@ class Proof:
         What packets said against those chosen first.
     refused : list of dict
         Points with which packets miss a bound.
+    plateau : list of dict
+        Points that are about as good as the best in the first cases of packets, and miss no bound there.
     """
 
     def __init__(
@@ -126,6 +128,7 @@ class Proof:
         self.packet_cases, self.guards = list(packet_cases), [dict(case) for case in guards]
         self._guarded: Packets | None = None  # the present setting in these
         self.refused: list[Point] = []
+        self.plateau: list[Point] = []
         self.goal, self.space, self.checkers, self.rows, self.seeds = goal, space, checkers, list(rows), seeds
         self.searched = max(1, searched)
         self.packets: dict[str, Packets] = {}
@@ -186,6 +189,10 @@ class Proof:
         missing = np.array([coarse.worst and coarse.violations(found.metrics).any() for _, found in rows], bool)
         left = [row for row, at in zip(rows, np.cumsum(missing), strict=True) if at <= _MISSING][:_IN_EVERY_CASE]
         self._remember(few, [point for point, _ in left])
+        whole = [len(next(iter(found.metrics.values()))) == len(cases) for _, found in rows]
+        kept = [row for row, ran, misses in zip(rows, whole, missing, strict=True) if ran and not misses]
+        costs = [_costs(coarse, found, asked)[0] for _, found in kept]
+        self.plateau = [point for (point, _), cost in zip(kept, costs, strict=True) if cost <= _about(min(costs))]
         seen, shown = list[_Seen](), list[_Seen]()
         while len(shown) < _SHOWN and all(each.against for each in shown):
             self._see_in_every_case(left, seen, coarse, asked)

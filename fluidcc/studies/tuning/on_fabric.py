@@ -23,7 +23,6 @@ from fluidcc.studies.tuning.race import (
     Rule,
     ends_of,
     middle_of,
-    plateau_of,
     race,
 )
 from fluidcc.studies.tuning.space import Point, Space, point_of, space_of
@@ -43,8 +42,6 @@ _PROVED = 3  # settings at most, until one is better than the present one and no
 _SIZES = {"p99_small": "slowdown.small.p99", "p99_large": "slowdown.large.p99", "p50": "slowdown.p50"}
 _SIZES |= {"p99": "slowdown.p99", "goodput": "goodput", "queue_p99": "queue_bytes.p99"}
 _OF_SHAPE = tuple(name for name in keywords(named_topology) if name != "name")
-_HALF = 0.5  # of a range: a variable that the plateau covers so much of does not matter
-_LEAST = 5  # settings of a plateau of which that can be said
 
 
 @public(passes_on=_OF_SHAPE)
@@ -151,13 +148,7 @@ def tune_fabric(
     after = 0 if best is None else _after(chosen.index(best))
     seeds = range(after + 1, after + 1 + (0 if best is None else proofs[best.name].seeds))
     longer = [each for each in racers if each.seeds > RUNGS[0]]
-    plateau = rule.plateau(longer)
-    ranges = plateau_of(space, plateau) if plateau else {}
-    spans = {
-        each.name: each.share(ranges[each.name][1]) - each.share(ranges[each.name][0])
-        for each in space.variables
-        if len(plateau) >= _LEAST
-    }
+    plateau = [each.point for each in rule.plateau(longer)]
     return FabricTuning(
         space=space,
         rule=rule,
@@ -169,8 +160,8 @@ def tune_fabric(
         racers=racers,
         best=None if best is None else best.name,
         proofs=proofs,
-        plateau=ranges,
-        irrelevant=[name for name, span in spans.items() if span >= _HALF],
+        plateau=space.ranges(plateau),
+        irrelevant=space.irrelevant(plateau),
         runs=runs.count,
         flows=[runs.flows_of(i, seeds) for i in range(len(cases))],
         notes=_notes(space, rule, None if best is None else proofs[best.name]),

@@ -12,15 +12,14 @@ import dataclasses
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from scipy.stats import norm, qmc
 
 from fluidcc.errors import InputError
 from fluidcc.studies.tuning.front import front_of
-from fluidcc.studies.tuning.settable import GRIDS, typed
-from fluidcc.studies.tuning.space import Point, Space, marked
+from fluidcc.studies.tuning.settable import GRIDS
+from fluidcc.studies.tuning.space import Point, Space
 from fluidcc.workloads.fabrics.study import ratio
 
 MEASURES = {  # of a run, and whether more is better
@@ -221,7 +220,7 @@ def race(
     first = range(CHOOSING + 1, CHOOSING + 1 + RUNGS[0])
     spread = max(round(_FIRST * settings) - len(known), 1)
     for row in qmc.LatinHypercube(len(space.variables), rng=random).random(spread):
-        _add(points, typed_point(space, row))
+        _add(points, space.point(row))
     racers = [Racer(name, points[name], found) for name, found in measure(points, first).items()]
     if not any(math.isfinite(rule.cost(each)) for each in racers):
         raise InputError(
@@ -234,7 +233,7 @@ def race(
             if len(points) >= most:
                 break
             place = leaders[i % len(leaders)] + near * random.standard_normal(len(space.variables))
-            _add(points, typed_point(space, np.clip(place, 0.0, 1.0)))
+            _add(points, space.point(np.clip(place, 0.0, 1.0)))
         drawn = {name: points[name] for name in list(points)[len(racers) :]}
         if drawn:
             racers += [Racer(name, points[name], found) for name, found in measure(drawn, first).items()]
@@ -266,28 +265,10 @@ def middle_of(space: Space, racers: Sequence[Racer]) -> Racer:
     return racers[int(np.argmin(np.round(((places - places.mean(axis=0)) ** 2).sum(axis=1), 9)))]
 
 
-def plateau_of(space: Space, racers: Sequence[Racer]) -> dict[str, tuple[float, float]]:
-    """Least and largest value of each variable on a plateau."""
-    return {
-        name: (min(each.point[name] for each in racers), max(each.point[name] for each in racers))
-        for name in space.names
-    }
-
-
 def ends_of(space: Space, point: Point) -> list[str]:
     """Variables at an end of their range that is not one of the device's: a wider range could have better."""
     limits = {name: (GRIDS[name].low, GRIDS[name].high) for name in space.names if name in GRIDS}
     return [name for name in space.ends(point) if point[name] not in limits.get(name, ())]
-
-
-def typed_point(space: Space, shares: Any) -> Point:
-    """The point at a place in the cube, rounded to what one would type as far as the bounds allow."""
-    point = space.point(shares)
-    for each in space.variables:
-        value = typed(each.name, point[each.name])
-        if each.low <= value <= each.high:
-            point[each.name] = marked(each.name, value)
-    return point
 
 
 def _add(points: dict[str, Point], point: Point) -> None:

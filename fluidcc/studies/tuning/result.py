@@ -19,6 +19,7 @@ from fluidcc.surface import constructor, public
 
 if TYPE_CHECKING:
     from fluidcc.results.drawing import Picture
+    from fluidcc.studies.tuning.trial import Trial
 
 
 @constructor()
@@ -90,6 +91,12 @@ class Tuning(Comparable):
         Points with which packets miss a bound.
     packet_guards : list of dict
         In which packets must do no worse than the present setting.
+    plateau : dict of (float, float)
+        Least and largest value of each variable among settings that packets ran and that are within 5 % of the best.
+    irrelevant : list of str
+        Variables that the plateau covers half the range of, or more.
+    trial : Trial or None
+        The best beside the present setting and public ones, in incasts, a workload and a collective.
     """
 
     goal: Goal
@@ -107,6 +114,9 @@ class Tuning(Comparable):
     packet_cases: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     refused: list[Point] = dataclasses.field(default_factory=list)
     packet_guards: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    plateau: dict[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
+    irrelevant: list[str] = dataclasses.field(default_factory=list)
+    trial: Trial | None = None
 
     @property
     def points(self) -> dict[str, Point]:
@@ -154,6 +164,9 @@ class Tuning(Comparable):
                 "packet_cases": self.packet_cases,
                 "packet_guards": self.packet_guards,
                 "refused": self.refused,
+                "plateau": {name: list(ends) for name, ends in self.plateau.items()},
+                "irrelevant": self.irrelevant,
+                "trial": self.trial.as_dict() if self.trial else None,
                 "notes": self.notes,
             }
         )
@@ -199,6 +212,21 @@ class Tuning(Comparable):
         return draw("plot_packets", self)
 
     @public()
+    def plot_trial(self) -> Picture:
+        """Draw each number of the trial as a ratio to the present setting's, with 95 % intervals over the seeds.
+
+        Returns
+        -------
+        Picture
+
+        Raises
+        ------
+        InputError
+            If there was no trial.
+        """
+        return draw("plot_trial", self)
+
+    @public()
     def write(self, folder: str | Path) -> list[Path]:
         """Write ``tuning.json`` and the pictures that there are.
 
@@ -224,4 +252,6 @@ class Tuning(Comparable):
             written.append(self.plot_sensitivity().write(target / "sensitivity.png"))
         if self.packets:
             written.append(self.plot_packets().write(target / "packets.png"))
+        if self.trial is not None:
+            written.append(self.plot_trial().write(target / "trial.png"))
         return written

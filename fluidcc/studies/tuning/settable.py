@@ -45,7 +45,7 @@ def typed(name: str, value: float) -> float:
     Parameters
     ----------
     name : str
-        Of a parameter.
+        Of `GRIDS`.
     value : float
         In SI.
 
@@ -54,13 +54,9 @@ def typed(name: str, value: float) -> float:
     >>> typed("kmin", 182_345.0), typed("pmax", 0.148), typed("g", 0.03), typed("rate_ai", 13.4e6 / 8) * 8
     (180000.0, 0.15, 0.03125, 13000000.0)
     """
-    from fluidcc.builders.names import dimension_of
-    from fluidcc.units import RATE
-
     if value <= 0:
         return value
-    grid = GRIDS.get(name)
-    if grid is not None and grid.step == _BINARY:
+    if GRIDS[name].step == _BINARY:
         return float(2.0 ** round(math.log2(value)))
-    unit = 1 / 8 if dimension_of(name) == RATE else 1.0  # of rates people type bits
+    unit = 1 / 8 if GRIDS[name].step == _MBPS else 1.0  # of rates people type bits
     return float(f"{value / unit:.{_DIGITS}g}") * unit

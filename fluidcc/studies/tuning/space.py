@@ -12,12 +12,13 @@ import numpy as np
 from fluidcc import units
 from fluidcc.builders.names import dimension_of, format_value, spec_of
 from fluidcc.errors import InputError
-from fluidcc.studies.tuning.settable import GRIDS
+from fluidcc.studies.tuning.settable import GRIDS, typed
 from fluidcc.units import parse
 
 Point = dict[str, float]
 
 _WIDE = 8.0  # ends whose ratio is larger are searched by ratios
+_HALF, _LEAST = 0.5, 5  # of a range, and how many settings of a plateau, for a variable not to matter
 _FINE = 1 << 20  # steps of a range that has no register
 
 
@@ -53,6 +54,12 @@ class Variable:
             value = self.low + share * (self.high - self.low)
         return self.snapped(value)
 
+    def rounded(self, value: float) -> float:
+        """Round a settable value as one would type it; an end stays as it is."""
+        if value in (self.low, self.high) or self.name not in GRIDS:
+            return value
+        return min(max(typed(self.name, value), self.low), self.high)
+
     def axis(self, count: int) -> list[float]:
         """Return ``count`` settable values from end to end, or as many as there are."""
         return sorted({self.at(k / (count - 1)) for k in range(count)})
@@ -73,11 +80,16 @@ class Variable:
         return (value - self.low) / (self.high - self.low)
 
     def spacing(self, share: float) -> float:
-        """Return the distance from a place to the next settable value, as a share of the range; 0 without a step."""
+        """Return how far from a place another value is, about the next, as a share of the range; 0 without a step."""
         if self.step is None:
             return 0.0
-        value = self.at(share)
-        return max(abs(self.share(value + self.step) - share), abs(self.share(value - self.step) - share))
+        value, found = self.rounded(self.at(share)), 0.0
+        for sign in (1.0, -1.0):
+            gap = self.step
+            while self.low < value + sign * gap < self.high and self.rounded(value + sign * gap) == value:
+                gap *= 2
+            found = max(found, abs(self.share(self.rounded(value + sign * gap)) - share))
+        return found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,11 +104,29 @@ class Space:
         return [each.name for each in self.variables]
 
     def point(self, shares: Sequence[float] | np.ndarray) -> Point:
-        """Settable values at a place in the cube; a Kmin above Kmax becomes Kmax."""
-        found = {e.name: marked(e.name, e.at(share)) for e, share in zip(self.variables, shares, strict=True)}
+        """Values that one would type at a place in the cube; a Kmin above Kmax becomes Kmax."""
+        found = {
+            e.name: marked(e.name, e.rounded(e.at(share))) for e, share in zip(self.variables, shares, strict=True)
+        }
         if "kmin" in found and "kmax" in found:
             found["kmin"] = min(found["kmin"], found["kmax"])
         return found
+
+    def ranges(self, points: Sequence[Mapping[str, float]]) -> dict[str, tuple[float, float]]:
+        """Least and largest value of each variable among some points; empty of none."""
+        return {
+            name: (min(each[name] for each in points), max(each[name] for each in points))
+            for name in self.names
+            if points
+        }
+
+    def irrelevant(self, points: Sequence[Mapping[str, float]]) -> list[str]:
+        """Variables of which some points cover half the range or more; none of fewer than five points."""
+        return [
+            each.name
+            for each in self.variables
+            if len(points) >= _LEAST and np.ptp([each.share(point[each.name]) for point in points]) >= _HALF
+        ]
 
     def ends(self, point: Mapping[str, float]) -> list[str]:
         """Variables that are at an end of their range."""

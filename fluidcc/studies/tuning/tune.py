@@ -203,6 +203,8 @@ def tune(
             packet_cases=wider,
             packet_guards=proved.guards,
             refused=proved.refused,
+            plateau=space.ranges(proved.plateau),
+            irrelevant=space.irrelevant(proved.plateau),
             confirmed=proved.confirmed,
             notes=notes,
         )

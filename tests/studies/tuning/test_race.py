@@ -16,10 +16,8 @@ from fluidcc.studies.tuning.race import (
     Racer,
     Rule,
     middle_of,
-    plateau_of,
     race,
     spread_of,
-    typed_point,
 )
 from fluidcc.studies.tuning.space import Point, space_of
 
@@ -118,7 +116,7 @@ def test_the_plateau_is_within_5_percent_of_the_best_that_trades_nothing() -> No
     assert [each.name for each in BOTH.plateau(some)] == ["a", "b"]
     assert [each.name for each in BOTH.kept(some)] == ["a", "b", "c"]
     assert [each.name for each in BOTH.ranked(some)] == ["a", "b", "c", "trade", "none"]
-    assert plateau_of(SPACE, BOTH.plateau(some)) == {"kmin": (1e5, 3e5), "pmax": (0.1, 0.1)}
+    assert SPACE.ranges([each.point for each in BOTH.plateau(some)]) == {"kmin": (1e5, 3e5), "pmax": (0.1, 0.1)}
     assert middle_of(SPACE, some[:3]).name == "c"
     assert {each.name for each in BOTH.front(some)} == {"a", "trade"}
 
@@ -167,9 +165,9 @@ def test_a_measure_that_no_run_has_is_refused() -> None:
 
 def test_points_are_what_one_would_type() -> None:
     """Two digits within the bounds; a bound that is none itself is kept."""
-    assert typed_point(SPACE, [0.63, 0.55]) == {"kmin": 180e3, "pmax": 0.13}
+    assert SPACE.point([0.63, 0.55]) == {"kmin": 180e3, "pmax": 0.13}
     odd = space_of({"kmin": ("123KB", "456KB")})
-    assert [typed_point(odd, [share])["kmin"] for share in (0.0, 0.5, 1.0)] == [123e3, 290e3, 456e3]
+    assert [odd.point([share])["kmin"] for share in (0.0, 0.5, 1.0)] == [123e3, 290e3, 456e3]
 
 
 @pytest.mark.parametrize(

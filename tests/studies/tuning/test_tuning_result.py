@@ -45,7 +45,7 @@ def test_points_of_packets_are_those_of_the_best_and_the_present() -> None:
 def test_what_there_is_not_is_none() -> None:
     found = tuning().as_dict()
     assert {name for name, value in found.items() if value is None} == {
-        "start", "knee", "sensitivity", "packets", "confirmed",
+        "start", "knee", "sensitivity", "packets", "confirmed", "trial",
     }  # fmt: skip
     assert found["objectives"] == ["largest jain", "largest utilisation"]
     assert found["subject_to"] == ["utilisation>=0.9"]
