@@ -153,6 +153,29 @@ def test_packets_choose_what_keeps_bounds_in_every_case(monkeypatch: pytest.Monk
     assert [count for _, count in fabric.ran[1:3]] == [4, 8]
 
 
+def test_the_plateau_is_what_is_about_as_good_and_misses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 0.99 - 2 |eta - 0.6| with bursts, 0.95 of the best: less, or a point that ran in some cases only, is not on it."""
+    made, _ = in_packets(monkeypatch, lambda eta, case: 0.99 - (0.0 if case["burst"] == 1 else 2 * abs(eta - 0.6)))
+    best = made.by_packets({"eta": 0.8})
+    places = [point["eta"] for point in made.plateau]
+    assert best.point["eta"] in places
+    assert len(places) > 2
+    assert all(abs(place - 0.6) <= 0.05 * 0.99 / 2 + 1e-9 for place in places)
+    made, _ = in_packets(monkeypatch, lambda eta, case: 0.5)  # every point misses its bound
+    made.by_packets(None)
+    assert made.plateau == []
+
+
+def test_a_variable_that_the_plateau_covers_half_of_does_not_matter() -> None:
+    """By ratios where the range is searched so; four settings say nothing yet."""
+    space = space_of({"kmin": (10e3, 1e6), "pmax": (0.1, 0.5)})
+    some = [{"kmin": kmin, "pmax": 0.3 + 0.01 * k} for k, kmin in enumerate((20e3, 50e3, 100e3, 150e3, 250e3))]
+    assert space.irrelevant(some) == ["kmin"]
+    assert space.irrelevant(some[:4]) == []
+    assert space.ranges(some) == {"kmin": (20e3, 250e3), "pmax": (0.3, pytest.approx(0.34))}
+    assert space.ranges([]) == {}
+
+
 def test_what_is_behind_by_some_cases_is_not_run_in_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three cases of which the worst counts; the four best are those of a search that runs everything."""
 

@@ -203,6 +203,7 @@ class Proof:
         self.packets: dict[str, Any] = {"start": None}
         self.confirmed: bool | None = False
         self.guards, self.refused = [{"burst": 16}], list[Point]()
+        self.plateau = [{"eta": 0.45}, {"eta": 0.6}]
 
     def by_search(self) -> str:
         return "by search"
@@ -251,6 +252,7 @@ def test_packets_have_seeds_cases_and_guards_of_their_own(
     assert (searched, seeds) == (3, [2001, 2002])
     assert wider == (MANY if cases is None else cases) == found.packet_cases
     assert guarded == guards == found.packet_guards
+    assert found.plateau == {"eta": (0.45, 0.6)}
     assert found.confirmed is False
 
 
