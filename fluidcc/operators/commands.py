@@ -11,6 +11,7 @@ import dataclasses
 import json
 import math
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,17 @@ FILES = {  # by name, and what for
     "nic-undo.sh": "the way back",
 }
 README = "README.txt"
+_ROLLOUT = """How to go on:
+1. {first}. Before it, and after some hours of the usual load, read the counters of the switch and its hosts:
+   show interfaces counters, show pfc counters, show queue counters, show queue watermark unicast,
+   show priority-group drop counters; ethtool -S INTERFACE and rdma statistic on each host.
+2. Compare: fluidcc audit {sources} --counters AFTER --before BEFORE --fail-on bad
+   It says what the counters contradict: losses, PAUSEs without marks, marks that no NIC answers.
+3. Stop if a lossless queue drops, a PFC watchdog fires, out_of_sequence grows, more PAUSEs are sent for as many bytes
+   than before, or jobs take longer than before, beyond what the report says of its trial.
+4. The way back is above, and holds at once; then read the counters again.
+5. Else the other racks one by one, {last}.
+"""
 _RECEIVER = ("min_time_between_cnps",)  # of the notification point; all others are the reaction point's
 
 
@@ -155,7 +167,8 @@ def commands_of(
         stored = {name: stored[name] for name in registers}
         files |= {"nic.sh": _script(registers, registers, "apply"), "nic-undo.sh": _script(stored, before, "take back")}
     if files:
-        files[README] = _readme(files, notes)
+        switch = "config_db.json" if sonic is None else shlex.quote(Path(sonic).name)
+        files[README] = _readme(files, notes, f"{switch} nic.txt")
     return Commands(patch, undo, registers, before, files, tuple(notes))
 
 
@@ -322,11 +335,18 @@ def _script(stored: Mapping[str, int], running: Mapping[str, int], what: str) ->
     )
 
 
-def _readme(files: Mapping[str, str], notes: Sequence[str]) -> str:
+def _readme(files: Mapping[str, str], notes: Sequence[str], sources: str) -> str:
+    """Say what each file is for, what to know, and how to roll it out."""
     lines = ["What to type. Nothing here has been applied.", ""]
     lines += [f"{name:14} {text}" for name, text in FILES.items() if name in files]
     lines += ["", *notes] if notes else []
-    return "\n".join(lines) + "\n"
+    first = "One rack first: its switch, and its hosts' NICs at the same time"
+    last = "and the switches above when all racks have it"
+    if "nic.sh" not in files:
+        first = "One rack's switch first"
+    elif not {"patch.json", "switch.txt"} & files.keys():
+        first, last = "The hosts of one rack first, all at the same time: old and new NICs share unfairly", "all hosts"
+    return "\n".join([*lines, "", _ROLLOUT.format(first=first, last=last, sources=sources)])
 
 
 def as_dict(found: Commands) -> dict[str, Any]:

@@ -6,12 +6,15 @@ import copy
 import dataclasses
 import json
 import random
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import fluidcc as fc
+from fluidcc.cli.app import run
+from fluidcc.cli.audit import FAILED
 from fluidcc.errors import InputError
 from fluidcc.operators import NicSettings, commands, dcqcn_of, read_nic, read_sonic
 from fluidcc.operators.commands import FILES, Commands, commands_of
@@ -186,7 +189,8 @@ def test_the_readme_is_of_the_files_that_there_are(tmp_path: Path) -> None:
         "nic.sh",
         "nic-undo.sh",
     ]
-    assert lines[-len(found.notes) :] == list(found.notes)
+    after = lines.index("How to go on:") - 1
+    assert lines[after - len(found.notes) : after] == list(found.notes)
 
 
 @pytest.mark.parametrize(
@@ -345,3 +349,29 @@ def test_ports_of_two_profiles_are_changed_and_taken_back(tmp_path: Path, split:
     if not split:
         typed_lines = [line for line in found.files["ecnconfig.txt"].splitlines() if line.startswith("ecnconfig")]
         assert typed_lines == [f"ecnconfig -p RDMA_{name} -gmin 99000" for name in ("HOST", "SPINE")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "first"),
+    [
+        ({"kmin": 200e3, "kmax": 800e3, "g": 1 / 64}, "1. One rack first: its switch, and its hosts' NICs"),
+        ({"kmin": 200e3, "kmax": 800e3}, "1. One rack's switch first."),
+        ({"g": 1 / 64}, "1. The hosts of one rack first, all at the same time"),
+    ],
+)
+def test_the_readme_says_how_to_roll_out(changes: dict[str, float], first: str) -> None:
+    """Name the devices that come first, and an audit of counters that can be typed: the sample's finds H1."""
+    sonic, nic, there = EXAMPLE / "config_db.json", EXAMPLE / "nic.txt", EXAMPLE / "counters"
+    text = commands_of(sonic, read_ports(sonic)[0], read_nic(nic), changes).files["README.txt"]
+    steps = text[text.index("How to go on:") :]
+    assert first in steps
+    line = next(line for line in steps.splitlines() if "fluidcc audit" in line)
+    words = shlex.split(line[line.index("fluidcc") :])
+    assert words[2:4] == [sonic.name, nic.name]
+    known = {"config_db.json": sonic, "nic.txt": nic, "AFTER": there / "after", "BEFORE": there / "before"}
+    assert run([*(str(known.get(word, word)) for word in words[1:]), "--packets", "0"]) == FAILED
+
+
+def test_a_nic_alone_is_rolled_out_with_a_name_to_fill_in() -> None:
+    found = commands_of(None, [], None, {"g": 1 / 64})
+    assert "fluidcc audit config_db.json nic.txt --counters" in found.files["README.txt"]
