@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -110,6 +111,12 @@ def command(
     ideal: Annotated[
         str | None, typer.Option(help="alone (default) or hpcc-sim (with --config): what slowdowns compare with.")
     ] = None,
+    causes: Annotated[
+        bool,
+        typer.Option(
+            "--causes", help="Run the first again without ECMP's collisions, and with hosts as fast as each other."
+        ),
+    ] = False,
     bins: Annotated[str, typer.Option(help="How many sizes are told apart, or their ends: 0B,10KB,1MB,10MB.")] = "10",
     threads: Annotated[int | None, typer.Option(help="Runs at once; the number of cores.")] = None,
     scheduler: o.Scheduler = None,
@@ -169,14 +176,44 @@ def command(
         _print(found, ideal or "alone")
         for one, other, ratios in against:
             print_against(one, other, words_against(found, one, other, ratios))
+    faults: list[Any] = []
+    if causes:
+        from fluidcc.workloads.fabrics.causes import causes as causes_of
+        from fluidcc.workloads.fabrics.evaluate import OF_SHAPE
+
+        sends = {name: value for name, value in options.items() if value is not None and name not in OF_SHAPE}
+        faults = causes_of(
+            next(iter(chosen.values())), found.topology, seeds=seeds, since=since or 0.0, drain=drain,
+            threads=threads, dask=scheduler, folder=out, **sends,
+        )  # fmt: skip
+        if not json:
+            _print_causes(faults)
     files = [] if out is None else found.write(out, edges)
     if json:
-        devices = sent.words(found.topology)
-        more = {"against": told_pairs(against), "devices": devices, "files": [str(path) for path in files]}
+        from fluidcc.results.schema import plain
+
+        more = {
+            "against": told_pairs(against),
+            "causes": plain([dataclasses.asdict(each) for each in faults]),
+            "devices": sent.words(found.topology),
+            "files": [str(path) for path in files],
+        }
         output.print_json({**found.as_dict(edges), **more})
     else:
         for path in files:
             output.tell(f"wrote {path}")
+
+
+def _print_causes(found: list[Any]) -> None:
+    """Say what of slow flows no setting mends."""
+    from fluidcc.workloads.fabrics.causes import part
+
+    for each in found:
+        share = part(each)
+        verdict = f"no setting mends that part, {share:.0%} of a tail" if share else "no fault of these flows"
+        print(f"{each.says}: {told_against(each.ratios, _MEASURES)}; {verdict}")
+    if not found:
+        print("one switch and hosts of one speed: no paths collide, and none is slow")
 
 
 def _bins(text: str) -> Any:

@@ -30,10 +30,10 @@ from fluidcc.workloads.fabrics.traffic import Traffic
 PRESET = "hpcc-eval"  # every scheme has it: switches of 32 MB with PFC, in which schemes can be compared
 _MOST_SEEDS = 1000
 _OF_TRAFFIC = tuple(field.name for field in dataclasses.fields(Traffic))
-_OF_SHAPE = tuple(name for name in keywords(named_topology) if name != "name")
+OF_SHAPE = tuple(name for name in keywords(named_topology) if name != "name")
 
 
-@public(passes_on=[*_OF_TRAFFIC, *_OF_SHAPE, *NETWORK])
+@public(passes_on=[*_OF_TRAFFIC, *OF_SHAPE, *NETWORK])
 def fabric(
     schemes: str | Sequence[str] | Mapping[str, Any],
     topology: str | os.PathLike[str] | Topology = "fat-tree:320",
@@ -100,7 +100,7 @@ def fabric(
     0
     """
     chosen = contenders(schemes, preset)
-    shape = {name: options[name] for name in _OF_SHAPE if options.get(name) is not None}
+    shape = {name: options[name] for name in OF_SHAPE if options.get(name) is not None}
     if isinstance(topology, Topology):
         if shape:
             raise InputError(f"{next(iter(shape))}: a Topology has its own; change it there")

@@ -1,0 +1,120 @@
+"""What of slow flows no setting mends: paths that collide, and hosts that are slower than others.
+
+The same flows run again without each of these. What then gets better is its part, whatever the thresholds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fluidcc.surface import constructor, keywords, public
+from fluidcc.units import RATE, Rate, show
+from fluidcc.workloads.fabrics.evaluate import fabric
+from fluidcc.workloads.fabrics.run import FabricRun
+from fluidcc.workloads.fabrics.slowdown import Slowdown
+from fluidcc.workloads.fabrics.study import FabricStudy
+from fluidcc.workloads.fabrics.topology import Topology
+
+PATHS, SPEEDS = "paths", "speeds"
+_AS_IT_IS = "as it is"
+
+
+@constructor()
+@dataclasses.dataclass(frozen=True)
+class Cause:
+    """A fault of a fabric that settings of thresholds and NICs leave as it is.
+
+    Parameters
+    ----------
+    name : {"paths", "speeds"}
+    says : str
+        What was taken away.
+    ratios : dict
+        Of the numbers without it to those with it, as of `FabricStudy.against`; completion times count as multiples of
+        what they are alone on the fabric as it is.
+    """
+
+    name: str
+    says: str
+    ratios: dict[str, dict[str, float]]
+
+
+@public(passes_on=keywords(fabric))
+def causes(options: Mapping[str, Any], topology: Topology, *, seeds: int | Sequence[int], **sent: Any) -> list[Cause]:
+    """Run the same flows with packets spread over all paths, and with all hosts as fast as the fastest.
+
+    Parameters
+    ----------
+    options : mapping
+        Of `Topology.scenario`, such as those of the present setting.
+    topology : Topology
+    seeds : int or sequence of int
+        As of `fabric`.
+    **sent
+        What is sent, and ``threads``, ``dask`` and ``folder``, as of `fabric`.
+
+    Returns
+    -------
+    list of Cause
+        Collisions of ECMP where there are several paths, and speeds where those of hosts differ.
+
+    Raises
+    ------
+    InputError
+        As `fabric`.
+    """
+    spread = {**options, "load_balancing": "packet"}
+    there = fabric({_AS_IT_IS: options, PATHS: spread}, topology, seeds=seeds, **sent)
+    found = []
+    if len(topology.switches) > 1:
+        says = "with each packet on a path of its own, so that no flows collide"
+        found.append(Cause(PATHS, says, there.against(PATHS, _AS_IT_IS)))
+    rates = _host_rates(topology)
+    fastest = max(rates.values())
+    slow = [host for host, rate in rates.items() if rate < fastest]
+    if slow:
+        equal = fabric({SPEEDS: options}, _as_fast(topology, Rate(fastest)), seeds=seeds, **sent)
+        runs = [_over(run, base) for run, base in zip(equal.runs, there.of(_AS_IT_IS), strict=True)]
+        both = FabricStudy((*there.of(_AS_IT_IS), *runs), topology, there.says)
+        found.append(Cause(SPEEDS, _slow_in_words(slow, rates, fastest), both.against(SPEEDS, _AS_IT_IS)))
+    return found
+
+
+def _host_rates(topology: Topology) -> dict[int, float]:
+    hosts = set(topology.hosts)
+    return {end: float(cable.rate) for cable in topology.cables for end in cable.ends if end in hosts}
+
+
+def _as_fast(topology: Topology, rate: Rate) -> Topology:
+    """The fabric with all hosts' cables at one rate."""
+    hosts = set(topology.hosts)
+    cables = [
+        dataclasses.replace(cable, rate=rate) if hosts.intersection(cable.ends) else cable for cable in topology.cables
+    ]
+    return dataclasses.replace(topology, cables=tuple(cables))
+
+
+def _slow_in_words(slow: Sequence[int], rates: Mapping[int, float], fastest: float) -> str:
+    if len(slow) == 1:
+        return f"with host {slow[0]} at {show(fastest, RATE)} as the others, not at {show(rates[slow[0]], RATE)}"
+    kinds = Counter(rates[host] for host in slow)
+    told = ", ".join(f"{count} at {show(rate, RATE)}" for rate, count in sorted(kinds.items()))
+    return f"with all hosts at {show(fastest, RATE)}, not {told}"
+
+
+def _over(run: FabricRun, base: FabricRun) -> FabricRun:
+    """A run whose completion times count as multiples of those alone in another."""
+    table = run.slowdown.dataset.copy()
+    table["slowdown"] = table["completion"] / base.slowdown["alone"].values
+    return dataclasses.replace(run, slowdown=Slowdown(table))
+
+
+def part(cause: Cause) -> float:
+    """Share by which the 99th percentile falls that falls most by more than chance, 0 to 1."""
+    falls = [1 - each["mean"] for name, each in cause.ratios.items() if name.startswith("p99") and each["high"] < 1]
+    return float(np.max(falls, initial=0.0))
