@@ -178,7 +178,7 @@ def command(
             print_against(one, other, words_against(found, one, other, ratios))
     faults: list[Any] = []
     if causes:
-        from fluidcc.workloads.fabrics.causes import causes as causes_of
+        from fluidcc.workloads.fabrics.cause import causes as causes_of
         from fluidcc.workloads.fabrics.evaluate import OF_SHAPE
 
         sends = {name: value for name, value in options.items() if value is not None and name not in OF_SHAPE}
@@ -206,7 +206,7 @@ def command(
 
 def _print_causes(found: list[Any]) -> None:
     """Say what of slow flows no setting mends."""
-    from fluidcc.workloads.fabrics.causes import part
+    from fluidcc.workloads.fabrics.cause import part
 
     for each in found:
         share = part(each)

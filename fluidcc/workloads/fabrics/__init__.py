@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from fluidcc.surface import lazily
 
 if TYPE_CHECKING:
-    from fluidcc.workloads.fabrics.causes import Cause as Cause
-    from fluidcc.workloads.fabrics.causes import causes as causes
+    from fluidcc.workloads.fabrics.cause import Cause as Cause
+    from fluidcc.workloads.fabrics.cause import causes as causes
     from fluidcc.workloads.fabrics.hpcc_config import SimulatorConfig as SimulatorConfig
     from fluidcc.workloads.fabrics.hpcc_config import read_config as read_config
     from fluidcc.workloads.fabrics.hpcc_files import FlowList as FlowList

@@ -12,8 +12,8 @@ import pytest
 import fluidcc as fc
 from fluidcc.cli.app import run
 from fluidcc.units import Rate
-from fluidcc.workloads.fabrics import causes as module
-from fluidcc.workloads.fabrics.causes import PATHS, SPEEDS, Cause, causes, part
+from fluidcc.workloads.fabrics import cause as module
+from fluidcc.workloads.fabrics.cause import PATHS, SPEEDS, Cause, causes, part
 
 SIZE = 2_000_000.0
 PLAIN: dict[str, Any] = {**fc.preset("none", "hpcc-eval").options()}
