@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 
 HIDDEN, TOKENS, VALUE = 1024, 1024, 2  # width of the model, tokens of a batch and rank, bytes of a value
-SUSTAINED = 15e12  # operations/s of a GPU
+SUSTAINED = 12e12  # operations/s of a GPU
 HERE = Path(__file__).parent / "traces"
 
 

@@ -175,11 +175,11 @@ def _nodes(path: Path) -> list[_Node]:
     except (OSError, ValueError) as error:
         raise InputError(f"{where}: {getattr(error, 'strerror', None) or error}; give {_EXPECTED}") from None
     found: list[_Node] = []
-    count = 0
+    at = ""
     try:
-        for message in messages(data):
-            count += 1
-            if count > 1:
+        for k, message in enumerate([*messages(data)]):
+            at = f", {f'node {k} in order' if k else 'GlobalMetadata'}"
+            if k:
                 found.append(_node(message, where))
             elif any(number == _ID and wire == VARINT for number, wire, _ in fields(message)):
                 raise InputError(
@@ -187,7 +187,7 @@ def _nodes(path: Path) -> list[_Node]:
                     "write GlobalMetadata before it, and nodes as of version 0.0.4"
                 )
     except WireError as error:
-        raise InputError(f"{where}, message {count + 1 - bool(count)}, {error}; give {_EXPECTED}") from None
+        raise InputError(f"{where}{at}, {error}; give {_EXPECTED}") from None
     if not found:
         raise InputError(f"{where}: has no node; give {_EXPECTED}")
     unread: dict[int, _Node] = {}
@@ -268,7 +268,7 @@ def _operation(node: _Node, rank: int, ranks: int, groups: dict[str, tuple[int, 
         size, group = node.whole("comm_size"), groups[_group(node)]
         if size:
             total = size * len(group) if _KINDS[kind] == "all-gather" else size
-            return Operation(node.id, _KINDS[kind], rank, total, group=group)
+            return Operation(node.id, _KINDS[kind], rank, total, tag=[*groups].index(_group(node)), group=group)
         return Operation(node.id, "calc", rank, 0)
     duration = 0 if node.type == _METADATA else node.duration * 1000
     if duration > LARGEST:

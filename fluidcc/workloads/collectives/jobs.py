@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -203,8 +204,7 @@ class Replay:
     @property
     def says(self) -> str:
         """Short description of the job."""
-        name = self.schedule.name.replace("\\", "/").rpartition("/")[2]
-        told = f"{name}: {len(self.schedule.operations):,} operations of {self.count} ranks"
+        told = f"{Path(self.schedule.name).name}: {len(self.schedule.operations):,} operations of {self.count} ranks"
         return told + (f", {self.steps} times" if self.steps > 1 else "")
 
 

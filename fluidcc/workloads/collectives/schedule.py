@@ -25,7 +25,7 @@ class Operation:
     rank: int
     amount: int  # ns of a calculation, or bytes: of a collective as nccl-tests count them
     peer: int = -1
-    tag: int = 0
+    tag: int = 0  # or number of the communicator
     requires: list[int] = dataclasses.field(default_factory=list)
     started: list[int] = dataclasses.field(default_factory=list)  # those that must have started
     group: tuple[int, ...] = ()  # ranks of a collective, in the order of its ring
@@ -95,7 +95,7 @@ class Builder:
         self.sender = self._matched()
         self.parts: dict[int, list[int]] = {}  # of a collective, its ranks' operations, by the first of them
         self.first = list(range(len(self.operations)))  # of each operation's collective; of others itself
-        self.channel: dict[tuple[int, ...], int] = {}  # of each group, so that no group waits behind another
+        self.channel: dict[int, int] = {}  # of each collective: no communicator waits behind another
         self.before = [self._before(i) for i in range(len(self.operations))]
         self._join()
         self.order = self._ordered()
@@ -135,19 +135,22 @@ class Builder:
         return found
 
     def _join(self) -> None:
-        """Join the k-th collectives of a group, each behind the one before, as NCCL does those of a communicator."""
-        listed: dict[tuple[int, ...], dict[int, list[int]]] = {}
+        """Join the k-th collectives of a communicator, each behind the one before, as NCCL does them."""
+        listed: dict[tuple[int, tuple[int, ...]], dict[int, list[int]]] = {}
         for i, each in enumerate(self.operations):
             if each.group:
-                listed.setdefault(each.group, {rank: [] for rank in each.group})[each.rank].append(i)
-        for group, of in listed.items():
-            self.channel[group] = len(self.channel)
+                listed.setdefault((each.tag, each.group), {rank: [] for rank in each.group})[each.rank].append(i)
+        channels: dict[tuple[int, ...], int] = defaultdict(int)
+        for (_, group), of in listed.items():
+            channel = channels[group]
+            channels[group] += 1
             longest = max(of.values(), key=len)
             for k, i in enumerate(longest):
                 lacking = next((rank for rank in group if k >= len(of[rank])), None)
                 if lacking is not None:
                     told = f"is collective {k + 1} of a group of {len(group)} ranks"
                     raise self._wrong(i, f"{told}, and rank {lacking} has {len(of[lacking])}; give each as many")
+                self.channel[i] = channel
                 self.parts[i] = [of[rank][k] for rank in group]
                 for part in self.parts[i]:
                     self.first[part] = i
@@ -214,7 +217,7 @@ class Builder:
         ]
         if len(ranks) > 1:
             algorithm = next(iter(KINDS[each.kind].algorithms.values()))
-            ends = algorithm(Team(graph, ranks, each.amount, ends, channel=self.channel[each.group]))
+            ends = algorithm(Team(graph, ranks, each.amount, ends, channel=self.channel[i]))
         for rank, part, came in zip(ranks, parts, ends, strict=True):
             place[part] = graph.wait(rank, 0.0, came)
 

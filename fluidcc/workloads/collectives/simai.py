@@ -103,9 +103,10 @@ def simai_of(lines: Lines) -> Schedule:
         place = len(operations)
         for at, kind, amount, group, requires in steps:
             mine = [place + k for k in requires]
-            operations.append(
-                Operation(at, kind, rank, amount, requires=mine, group=groups[group](rank) if group else ())
-            )
+            made = Operation(at, kind, rank, amount, requires=mine)
+            if group:
+                made.group, made.tag = groups[group](rank), [*groups].index(group)
+            operations.append(made)
     return Schedule(lines.name, ranks, operations, line, tuple(words))
 
 
