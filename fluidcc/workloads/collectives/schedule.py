@@ -18,7 +18,7 @@ _NS = 1e-9
 
 @dataclasses.dataclass
 class Operation:
-    """What one rank does: a send, a receive, a calculation, or its part of a collective."""
+    """Work of one rank: a send, a receive, a calculation, or its part of a collective."""
 
     line: int  # or number of the node, in a file of nodes
     kind: str  # send, recv, calc, or a kind of collective

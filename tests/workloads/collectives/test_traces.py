@@ -526,7 +526,7 @@ def transformer() -> tuple[float, float, int]:
         compute += int(each[8]) * 1e-9
         if each[9] != "NONE":
             free = compute + fabric + reduced(int(each[10]), 4)
-    return max(compute + fabric, free), free - compute + 2e-6, 10
+    return max(compute + fabric, free), free - (compute - 2e-6), 10  # less the embedding's, which has no part in it
 
 
 def step(layers: int = 4) -> tuple[float, float, int]:
