@@ -243,6 +243,54 @@ def test_both_layouts_of_metadata_and_fields_that_are_unknown(tmp_path: Path) ->
     assert len({repr(read_chakra(path).operations) for path in paths}) == 1
 
 
+NODES = """{"version": "0.0.4"}{
+  "name": "gemm", "type": "COMP_NODE", "durationMicros": "5", "attr": [{"name": "is_cpu_op", "boolVal": false}]
+}{
+  "id": "1", "name": "reduce", "type": "COMM_COLL_NODE", "ctrlDeps": ["0"], "dataDeps": ["0"],
+  "inputs": {"values": "[]"},
+  "attr": [{"name": "comm_type", "int64Val": "0"}, {"name": "comm_size", "docString": "B", "uint64Val": "40000"},
+           {"name": "pg_name", "stringVal": "0"}, {"name": "involved_dim", "boolList": {"values": [true]}}]
+}{"id": "2", "type": "COMM_SEND_NODE", "dataDeps": ["1"], "attr": [{"name": "comm_size", "sint32Val": 70},
+  {"name": "comm_dst", "int32Val": DST}, {"name": "comm_tag", "fixed64Val": "6"}]}
+"""
+
+
+def test_the_form_in_json_is_the_same(tmp_path: Path) -> None:
+    """As protobuf's JSON mapping writes it: zeros are left out, numbers of 64 bits are texts."""
+    for rank in range(2):
+        text = NODES.replace("DST", str(1 - rank))
+        (tmp_path / f"j.{rank}.json").write_text(text)
+        group = {"pg_name": "0", "involved_dim": ("bool_list", [True])}
+        nodes = [
+            wire.node(0, COMPUTE, (), 5),
+            all_reduce(1, 40_000, (0, 0), **group),
+            wire.node(2, SEND, (1,), comm_size=70, comm_dst=1 - rank, comm_tag=6),
+        ]
+        (tmp_path / f"p.{rank}.et").write_bytes(wire.trace(*nodes))
+    found = [repr(read_schedule(tmp_path / name).operations) for name in ("j.1.json", "j", "p")]
+    assert found == [found[0]] * 3
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        ("COMP_NODE", "STORAGE_NODE", r"j\.1\.json: types of nodes that are not read: 8 \(STORAGE_NODE, node 0\)"),
+        ("COMP_NODE", "ODD_NODE", r"j\.1\.json, node 0 \(gemm\): is of type 'ODD_NODE', which is not read"),
+        ('"0.0.4"}', '"0.0.4"', r"j\.1\.json, GlobalMetadata \(JSONDecodeError: "),
+        ('"uint64Val": "40000"', '"uint64Val": "many"', r"j\.1\.json, node 2 in order \(ValueError: "),
+        ('"uint64Val": "40000"', '"doubleVal": 5.5', "node 1 .*comm_size '5.5' is none"),
+        ('"dataDeps": ["0"]', '"dataDeps": 4', r"node 2 in order \(TypeError: "),
+        ("{\n", "[\n" * 100_000, r"node 1 in order \(RecursionError: "),
+    ],
+)
+def test_bad_json_is_refused_by_node(tmp_path: Path, before: str, after: str, says: str) -> None:
+    assert before in NODES
+    for rank, text in enumerate((NODES, NODES.replace(before, after, 1))):
+        (tmp_path / f"j.{rank}.json").write_text(text.replace("DST", str(1 - rank)))
+    with pytest.raises(InputError, match=says):
+        read_schedule(tmp_path / "j")
+
+
 def test_what_of_a_trace_has_no_effect_is_said(tmp_path: Path) -> None:
     counted = wire.node(3, COMPUTE, num_ops=("uint64_val", 5), name="gemm")
     path = written(tmp_path, *[wire.trace(all_reduce(0, 8), counted)] * 2)
@@ -428,12 +476,13 @@ def test_mutated_traces_are_read_or_refused_in_one_line(tmp_path: Path) -> None:
     """
     generator = random.Random(20)
     named = wire.trace(wire.node(0, COMPUTE, (), 5, name="x" * 120), all_reduce(1, 40_000, (0,), name="y" * 120))
-    files = {"a.txt": (HEAD + LAYERS).encode(), "a.1.et": named}
+    files = {"a.txt": (HEAD + LAYERS).encode(), "a.1.et": named, "a.1.json": NODES.replace("DST", "0").encode()}
+    (tmp_path / "a.0.json").write_text(NODES.replace("DST", "1"))
     written(tmp_path, named)
     for name, good in files.items():
         read, said = 0, list[str]()
         for _ in range(200):
-            content = mutated(good, generator) if name == "a.txt" else scrambled(good, generator)
+            content = scrambled(good, generator) if name == "a.1.et" else mutated(good, generator)
             (tmp_path / name).write_bytes(content)
             try:
                 read_schedule(tmp_path / name).build()
