@@ -95,7 +95,6 @@ class Builder:
         self.sender = self._matched()
         self.parts: dict[int, list[int]] = {}  # of a collective, its ranks' operations, by the first of them
         self.first = list(range(len(self.operations)))  # of each operation's collective; of others itself
-        self.channel: dict[int, int] = {}  # of each collective: no communicator waits behind another
         self.before = [self._before(i) for i in range(len(self.operations))]
         self._join()
         self.order = self._ordered()
@@ -140,17 +139,13 @@ class Builder:
         for i, each in enumerate(self.operations):
             if each.group:
                 listed.setdefault((each.tag, each.group), {rank: [] for rank in each.group})[each.rank].append(i)
-        channels: dict[tuple[int, ...], int] = defaultdict(int)
         for (_, group), of in listed.items():
-            channel = channels[group]
-            channels[group] += 1
             longest = max(of.values(), key=len)
             for k, i in enumerate(longest):
                 lacking = next((rank for rank in group if k >= len(of[rank])), None)
                 if lacking is not None:
                     told = f"is collective {k + 1} of a group of {len(group)} ranks"
                     raise self._wrong(i, f"{told}, and rank {lacking} has {len(of[lacking])}; give each as many")
-                self.channel[i] = channel
                 self.parts[i] = [of[rank][k] for rank in group]
                 for part in self.parts[i]:
                     self.first[part] = i
@@ -217,7 +212,8 @@ class Builder:
         ]
         if len(ranks) > 1:
             algorithm = next(iter(KINDS[each.kind].algorithms.values()))
-            ends = algorithm(Team(graph, ranks, each.amount, ends, channel=self.channel[i]))
+            # On connections of its own, so that no communicator waits behind another.
+            ends = algorithm(Team(graph, ranks, each.amount, ends, channel=each.tag))
         for rank, part, came in zip(ranks, parts, ends, strict=True):
             place[part] = graph.wait(rank, 0.0, came)
 

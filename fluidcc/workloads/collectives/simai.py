@@ -91,7 +91,7 @@ def simai_of(lines: Lines) -> Schedule:
     if len(given) != 1:
         raise lines.wrong(f"{' '.join(given)[:40]!r} is no number of layers; write that alone")
     count = lines.number(given[0], int, 1, "number of layers", MOST_FLOWS)
-    layers = [_layer(lines, words, way) for words in lines.rows()]
+    layers = [_layer(lines, row, way) for row in lines.rows()]
     if len(layers) != count:
         raise lines.wrong(f"there are {len(layers)} layers, and {count} are announced; write as many")
     steps = way(layers)
@@ -126,7 +126,7 @@ def _sizes(lines: Lines, words: list[str], way: Way) -> dict[str, int]:
     if found["all"] < 2:
         raise lines.wrong("there is no all_gpus: N of two or more ranks; add it")
     if way in (_data, _model, _micro):
-        return {"tp": 1, "ep": 1, "pp": 1, "dp": found["all"], "all": found["all"]}
+        return {"tp": found["all"], "ep": 1, "pp": 1, "dp": 1, "all": found["all"]}
     if found["all"] % (found["tp"] * found["pp"]):
         raise lines.wrong(
             f"all_gpus {found['all']} are no whole number of {found['tp']} x {found['pp']} ranks; write a multiple"
@@ -159,7 +159,7 @@ def _layer(lines: Lines, words: list[str], way: Way) -> _Layer:
     whole = way in (_data, _model, _micro)  # whose collectives are of all ranks
     parts = []
     for k, default in ((2, "TP"), (5, "TP"), (8, "DP")):
-        kind, group = words[k + 1], "DP" if whole else default
+        kind, group = words[k + 1], "TP" if whole else default
         for suffix in ("_DP_EP", "_EP"):
             if kind.endswith(suffix):
                 kind, group = kind.removesuffix(suffix), suffix[1:]

@@ -208,10 +208,12 @@ def test_groups_run_side_by_side_and_a_group_one_after_the_other(tmp_path: Path)
 
 def test_a_late_group_holds_up_no_other_on_its_connections(tmp_path: Path) -> None:
     """Both are of the same ranks: on one connection the second would wait for the first."""
-    nodes = [wire.node(0, COMPUTE, (), 900), all_reduce(1, 40_000, (0,), pg_name="late"), all_reduce(2, 80_000)]
-    graph = graph_of(written(tmp_path, *[wire.trace(*nodes)] * 2))
-    began = idle(graph)
-    assert max(began[i] for i in range(len(graph)) if graph.size[i] == 40_000) < 900e-6
+    nodes = [wire.node(0, COMPUTE, (), 900), all_reduce(1, 44_000, (0,), pg_name="late"), all_reduce(2, 80_000)]
+    others = [wire.trace(all_reduce(2, 80_000))] * 2  # a group may have some of another's ranks, too
+    for ranks in (2, 4):
+        graph = graph_of(written(tmp_path, *[wire.trace(*nodes)] * 2, *others[: ranks - 2]))
+        began = idle(graph)
+        assert max(began[i] for i in range(len(graph)) if graph.size[i] == 80_000 / ranks) < 900e-6
 
 
 def test_sends_and_receives(tmp_path: Path) -> None:
