@@ -207,8 +207,14 @@ def test_groups_run_side_by_side_and_a_group_one_after_the_other(tmp_path: Path)
 
 
 def test_a_late_group_holds_up_no_other_on_its_connections(tmp_path: Path) -> None:
-    """Both are of the same ranks: on one connection the second would wait for the first."""
-    nodes = [wire.node(0, COMPUTE, (), 900), all_reduce(1, 44_000, (0,), pg_name="late"), all_reduce(2, 80_000)]
+    """Both are of the same ranks: on one connection what begins first would wait for what is added to it first."""
+    nodes = [
+        wire.node(0, COMPUTE, (), 900),
+        all_reduce(1, 44_000, (0,), pg_name="late"),
+        wire.node(3, COMPUTE, (), 1),
+        wire.node(4, COMPUTE, (3,), 1),
+        all_reduce(2, 80_000, (4,)),
+    ]
     others = [wire.trace(all_reduce(2, 80_000))] * 2  # a group may have some of another's ranks, too
     for ranks in (2, 4):
         graph = graph_of(written(tmp_path, *[wire.trace(*nodes)] * 2, *others[: ranks - 2]))
