@@ -64,7 +64,10 @@ def command(
         bool, typer.Option("--separately", help="Run each job alone, too: how much are they slowed by each other?")
     ] = False,
     file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="In place of KIND: jobs (.toml), or a GOAL schedule.")
+        str | None,
+        typer.Option(
+            metavar="FILE", help="In place of KIND: jobs (.toml), GOAL, a SimAI workload, or Chakra (NAME.0.et)."
+        ),
     ] = None,
     placement: Annotated[
         str, typer.Option(help="block, round-robin (one of each rack in turn), random, or hosts: 0,4,1,5.")

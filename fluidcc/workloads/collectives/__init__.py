@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 from fluidcc.surface import lazily
 
 if TYPE_CHECKING:
-    from fluidcc.workloads.collectives.goal import Schedule as Schedule
+    from fluidcc.workloads.collectives.chakra import read_chakra as read_chakra
     from fluidcc.workloads.collectives.goal import read_goal as read_goal
     from fluidcc.workloads.collectives.jobs import Job as Job
+    from fluidcc.workloads.collectives.jobs import Replay as Replay
     from fluidcc.workloads.collectives.jobs_file import read_jobs as read_jobs
     from fluidcc.workloads.collectives.placement import placed as placed
     from fluidcc.workloads.collectives.run import CollectiveRun as CollectiveRun
+    from fluidcc.workloads.collectives.schedule import Schedule as Schedule
+    from fluidcc.workloads.collectives.simai import read_simai as read_simai
 
 __getattr__, __dir__, __all__ = lazily(globals())

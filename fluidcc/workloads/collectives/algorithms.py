@@ -38,6 +38,8 @@ class Team:
         Of a stage of a pipeline, for each of its chunks [s].
     weights : ndarray or None
         Of all-to-all: each rank's share of what every rank sends.
+    channel : int
+        The first; where teams share ranks, each has its own.
     """
 
     graph: Building
@@ -49,13 +51,14 @@ class Team:
     server_rate: float = np.inf
     compute: float = 0.0
     weights: np.ndarray | None = None
+    channel: int = 0
 
     def send(self, a: int, b: int, size: float, after: After, step: int, channel: int = 0) -> int:
         """Add a transfer between two ranks, numbered within the team: by the fabric, or inside a server."""
         source, target = self.ranks[a], self.ranks[b]
         if a // self.server == b // self.server and self.server > 1:
             return self.graph.copy(source, target, size / self.server_rate, after, step)
-        return self.graph.send(source, target, size, after, step, channel)
+        return self.graph.send(source, target, size, after, step, self.channel + channel)
 
 
 def _ring(team: Team, steps: int, size: float) -> Ends:
@@ -73,7 +76,7 @@ def _ring(team: Team, steps: int, size: float) -> Ends:
         parts.append(sent)
         for step in range(1, steps):
             came = np.roll(sent, 1)[:, None]
-            sent = team.graph.send_all(ranks, following, size / team.chunks, came, step, c)
+            sent = team.graph.send_all(ranks, following, size / team.chunks, came, step, team.channel + c)
             parts.append(sent)
     received = np.roll(np.array(parts), 1, axis=1)  # by whom
     return [np.concatenate([first, received[:, r]]) for r, first in enumerate(team.begins)]
@@ -154,7 +157,9 @@ def all_to_all(team: Team) -> Ends:
     for step in range(1, count):
         to = (np.arange(count) + step) % count
         if alike:
-            places = team.graph.send_all(ranks, ranks[to], team.size * weights[to], begins, step - 1).tolist()
+            places = team.graph.send_all(
+                ranks, ranks[to], team.size * weights[to], begins, step - 1, team.channel
+            ).tolist()
         else:
             places = [
                 team.send(r, int(to[r]), team.size * float(weights[to[r]]), team.begins[r], step - 1)

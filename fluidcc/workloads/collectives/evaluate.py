@@ -16,10 +16,11 @@ from fluidcc.surface import keywords, public
 from fluidcc.units import TIME, quantity, whole
 from fluidcc.workloads.collectives.algorithms import KINDS
 from fluidcc.workloads.collectives.engines import engine_of
-from fluidcc.workloads.collectives.goal import Schedule, read_goal
-from fluidcc.workloads.collectives.jobs import Job
+from fluidcc.workloads.collectives.jobs import Job, Replay
 from fluidcc.workloads.collectives.jobs_file import jobs_and_lines
+from fluidcc.workloads.collectives.read import read_schedule
 from fluidcc.workloads.collectives.run import Case, CollectiveRun, read_collective, run
+from fluidcc.workloads.collectives.schedule import Schedule
 from fluidcc.workloads.collectives.study import CollectiveStudy
 from fluidcc.workloads.fabrics.evaluate import contenders, seeds_of
 from fluidcc.workloads.fabrics.run_cache import code, folder_of, kept_or_made, signature
@@ -33,7 +34,7 @@ _OF_JOB = ("bytes", "steps", "compute", "chunks", "algorithm", "skew", "server",
 
 @public(passes_on=[*_OF_JOB, *_OF_SHAPE, *NETWORK])
 def collective(
-    kinds: str | os.PathLike[str] | Job | Sequence[Any],
+    kinds: str | os.PathLike[str] | Job | Replay | Schedule | Sequence[Any],
     topology: str | os.PathLike[str] | Topology = "leaf-spine:4x4x16",
     schemes: str | Sequence[str] | Mapping[str, Any] = "hpcc",
     *,
@@ -58,9 +59,9 @@ def collective(
 
     Parameters
     ----------
-    kinds : str, path, Job, or sequence of Job
+    kinds : str, path, Job, Replay, Schedule, or sequence of Job and Replay
         Kinds of collectives, in one text with commas, one run each; or jobs, side by side; or the file of these: TOML
-        (`fluidcc.collectives.read_jobs`), or a GOAL schedule.
+        (`fluidcc.collectives.read_jobs`), a GOAL schedule, a SimAI workload, or Chakra execution traces.
     topology : str, path or Topology
         As of `fluidcc.fabrics.named_topology`.
     schemes : str, sequence of str, or mapping
@@ -136,7 +137,8 @@ def collective(
     at_once = None if threads is None else whole(threads, 1, 1024, "threads")
     tasks = [(case, name, each, seed) for case in cases for name, each in chosen.items() for seed in numbers]
     runs = _all(tasks, fabric, settings, folder_of(folder), threads=at_once, dask=dask)
-    words = [*fabric.words, *(line for case in cases if case.schedule is not None for line in case.schedule.words)]
+    replays = [job for case in cases for job in case.jobs if isinstance(job, Replay)]
+    words = [*fabric.words, *dict.fromkeys(line for job in replays for line in job.schedule.words)]
     return CollectiveStudy(tuple(runs), fabric, tuple(case.says for case in cases), tuple(words))
 
 
@@ -157,25 +159,26 @@ def cases_of(
     InputError
         If a kind is unknown, or an option is given that a file or a job already sets.
     """
-    listed = [kinds] if isinstance(kinds, Job) else kinds
+    listed = [kinds] if isinstance(kinds, (Job, Replay)) else kinds
     if isinstance(listed, os.PathLike) or (isinstance(listed, str) and _is_file(listed)):
         name = Path(listed).name
         _refuse({"hosts": hosts, "jobs": count, **given}, f"{name} says all that")
         if str(listed).endswith(".toml"):
             found, lines = zip(*jobs_and_lines(listed), strict=True)
             return [Case(name, found, file=str(listed)[:200], lines=lines)]
-        listed = read_goal(listed)
+        listed = read_schedule(listed)
     if isinstance(listed, Schedule):
-        return [Case(Path(listed.name).name, schedule=listed, file=listed.name, lines=(listed.line,))]
+        lines = () if listed.files else (listed.line,)
+        return [Case(Path(listed.name).name, (Replay(listed),), file=listed.name, lines=lines)]
     if not isinstance(listed, (str, list, tuple)):
         raise InputError(f"kinds: {repr(kinds)[:40]} names none; write for example 'all-reduce', or give a Job")
-    if not isinstance(listed, str) and any(isinstance(each, Job) for each in listed):
+    if not isinstance(listed, str) and any(isinstance(each, (Job, Replay)) for each in listed):
         _refuse({"hosts": hosts, "jobs": count, **given}, "jobs have their own")
-        alien = next((each for each in listed if not isinstance(each, Job)), None)
+        alien = next((each for each in listed if not isinstance(each, (Job, Replay))), None)
         lacking = next((each for each in listed if isinstance(each, Job) and each.ranks is None), None)
         if alien is not None or lacking is not None:
             raise InputError("jobs: one is no Job, or has no ranks; write Job('all-reduce', '64MB', ranks=8)")
-        return [Case("+".join(dict.fromkeys(job.kind for job in listed)), tuple(listed))]
+        return [Case("+".join(dict.fromkeys(_named(job) for job in listed)), tuple(listed))]
     names = [name.strip() for name in listed.split(",")] if isinstance(listed, str) else [*map(str, listed)]
     if not names or len(set(names)) < len(names):
         raise InputError("kinds: there are none, or one is there twice; write for example all-reduce,all-to-all")
@@ -184,6 +187,10 @@ def cases_of(
     if total % several or total // several < 2:
         raise InputError(f"jobs: {total} hosts are no {several} jobs of two or more ranks each; give a divisor of them")
     return [Case(name, (Job(name, ranks=total // several, **given),) * several) for name in names]
+
+
+def _named(job: Job | Replay) -> str:
+    return job.kind if isinstance(job, Job) else Path(job.schedule.name).name
 
 
 def _is_file(text: str) -> bool:

@@ -1,10 +1,11 @@
-"""Jobs: which ranks do which collective, how often, with what compute between."""
+"""Jobs: which ranks do which collective or replay which schedule, how often, with what compute between."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from fluidcc.units import RATE, RATIO, SIZE, TIME, quantity, refuse_bare_rate, s
 from fluidcc.workloads.collectives.algorithms import KINDS, Ends, Kind, Team
 from fluidcc.workloads.collectives.building import After, Building
 from fluidcc.workloads.collectives.graph import Graph
+from fluidcc.workloads.collectives.schedule import Builder, Schedule
 
 MOST_RANKS = 16384
 _LARGEST = 1e15  # bytes
@@ -130,14 +132,11 @@ class Job:
             )
 
     def _ranks(self, server: int) -> int | tuple[int, ...]:
-        listed = is_list(self.ranks)
-        ranks = [whole(each, 0, 1 << 30, "ranks") for each in self.ranks] if listed else None
+        ranks = _hosts(self.ranks) if is_list(self.ranks) else None
         count = whole(len(ranks) if ranks is not None else self.ranks, 2, MOST_RANKS, "ranks")
-        if ranks is not None and len(set(ranks)) < count:
-            raise InputError("ranks: two are on one host, which has one NIC; give each rank a host")
         if count % server:
             raise InputError(f"server: {count} ranks are no whole number of servers of {server}; write a divisor")
-        return count if ranks is None else tuple(ranks)
+        return count if ranks is None else ranks
 
     @property
     def count(self) -> int:
@@ -154,6 +153,67 @@ class Job:
         """Short description of the job."""
         told = f"{self.kind} ({self.algorithm}) of {show(self.bytes, SIZE)} on {self.count} ranks"
         return told + (f", {self.steps} times" if self.steps > 1 else "")
+
+
+@constructor()
+@dataclasses.dataclass(frozen=True)
+class Replay:
+    """A schedule or trace that ranks replay, once or again and again, alone or next to other jobs.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        As `fluidcc.collectives.read_goal`, `read_simai` and `read_chakra` return it.
+    ranks : tuple of int, optional
+        The host of each; by default placed with those of other jobs.
+    steps : int
+        How often. A rank begins the next as it has done all of the last.
+    start : quantity
+        Before the first [s].
+    name : str
+
+    Raises
+    ------
+    InputError
+        If a value cannot be read or is out of range.
+    """
+
+    schedule: Schedule
+    ranks: Any = None
+    steps: Any = 1
+    start: Any = 0.0
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        """Read with units."""
+        if not isinstance(self.schedule, Schedule):
+            raise InputError(f"schedule: {repr(self.schedule)[:40]} is none; write read_goal('schedule.goal')")
+        if self.ranks is not None:
+            hosts = _hosts(self.ranks) if is_list(self.ranks) else ()
+            if len(hosts) != self.count:
+                raise InputError(f"ranks: the file has {self.count}; list as many hosts, or leave them out")
+            object.__setattr__(self, "ranks", hosts)
+        object.__setattr__(self, "steps", whole(self.steps, 1, 100_000, "steps"))
+        object.__setattr__(self, "start", _within(self.start, TIME, "start", 0.0, _LONGEST, "1ms"))
+
+    @property
+    def count(self) -> int:
+        """Number of ranks."""
+        return self.schedule.ranks
+
+    @property
+    def says(self) -> str:
+        """Short description of the job."""
+        told = f"{Path(self.schedule.name).name}: {len(self.schedule.operations):,} operations of {self.count} ranks"
+        return told + (f", {self.steps} times" if self.steps > 1 else "")
+
+
+def _hosts(ranks: Any) -> tuple[int, ...]:
+    """Read a list of hosts, one for each rank."""
+    hosts = tuple(whole(each, 0, 1 << 30, "ranks") for each in ranks)
+    if len(set(hosts)) < len(hosts):
+        raise InputError("ranks: two are on one host, which has one NIC; give each rank a host")
+    return hosts
 
 
 def is_list(value: Any) -> bool:
@@ -190,7 +250,7 @@ class Work:
     ends: list[list[list[int]]]
 
 
-def work_of(jobs: Sequence[Job], hosts: Sequence[Sequence[int]], seed: int = 0) -> Work:
+def work_of(jobs: Sequence[Job | Replay], hosts: Sequence[Sequence[int]], seed: int = 0) -> Work:
     """Build the graph of jobs on their hosts; the seed draws which ranks of a skewed all-to-all are popular."""
     graph = Building()
     placed, all_begins, all_ends = [host for each in hosts for host in each], [], []
@@ -198,6 +258,11 @@ def work_of(jobs: Sequence[Job], hosts: Sequence[Sequence[int]], seed: int = 0) 
     for j, job in enumerate(jobs):
         ranks = range(first, first + job.count)
         first += job.count
+        if isinstance(job, Replay):
+            begins, ends = _replayed(job, graph, j, ranks)
+            all_begins.append(begins)
+            all_ends.append(ends)
+            continue
         weights = _weights(job, np.random.default_rng((seed, hosts[j][0])))
         begins, ends = [], []
         before: Ends = [[] for _ in ranks]
@@ -212,6 +277,23 @@ def work_of(jobs: Sequence[Job], hosts: Sequence[Sequence[int]], seed: int = 0) 
         all_begins.append(begins)
         all_ends.append(ends)
     return Work(graph.done(), placed, all_begins, all_ends)
+
+
+def _replayed(job: Replay, graph: Building, j: int, ranks: range) -> tuple[list[list[int]], list[list[int]]]:
+    """Add a schedule as often as it is replayed; waits that begin and end each time."""
+    builder, begins, ends = Builder(job.schedule), [], []
+    before: list[list[int]] = [[] for _ in ranks]
+    for iteration in range(job.steps):
+        graph.now = j, iteration
+        if iteration or job.start:
+            pause = 0.0 if iteration else job.start
+            before = [[graph.wait(rank, pause, after)] for rank, after in zip(ranks, before, strict=True)]
+        begins.append([place for each in before for place in each])
+        came = builder.add_to(graph, ranks[0], before)
+        last = [[graph.wait(rank, 0.0, each)] if each else [] for rank, each in zip(ranks, came, strict=True)]
+        before = [mine or earlier for mine, earlier in zip(last, before, strict=True)]
+        ends.append([place for each in last for place in each])
+    return begins, ends
 
 
 def _weights(job: Job, generator: np.random.Generator) -> np.ndarray | None:

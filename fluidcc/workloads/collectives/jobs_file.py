@@ -6,28 +6,32 @@ import dataclasses
 import os
 import re
 import tomllib
+from pathlib import Path
 from typing import Any
 
 from fluidcc.errors import InputError
 from fluidcc.files import read_whole
 from fluidcc.surface import nearest, public
-from fluidcc.workloads.collectives.jobs import Job
+from fluidcc.workloads.collectives.jobs import Job, Replay
+from fluidcc.workloads.collectives.read import read_schedule
 
 _EXPECTED = (
     'a TOML file with fluidcc_jobs = 1 and tables such as [[job]], kind = "all-reduce", bytes = "64MB", ranks = 8'
 )
 _LARGEST = 1 << 24  # bytes
 _FIELDS = tuple(field.name for field in dataclasses.fields(Job))
+_OF_FILE = ("file", "ranks", "steps", "start", "name")  # of a job that replays a file
 _HEADER = re.compile(r"\s*\[\[\s*job\s*\]\]")
 
 
 @public()
-def read_jobs(path: str | os.PathLike[str]) -> list[Job]:
+def read_jobs(path: str | os.PathLike[str]) -> list[Job | Replay]:
     """Read jobs.
 
     A line ``fluidcc_jobs = 1``, and for each job a table ``[[job]]`` with fields of `Job`: ``kind``, ``bytes``,
     ``ranks`` (how many, or a list of hosts), ``steps``, ``compute``, ``chunks``, ``algorithm``, ``skew``, ``server``,
-    ``server_rate``, ``start``, ``name``.
+    ``server_rate``, ``start``, ``name``. A table with ``file`` replays that file (GOAL, SimAI, Chakra), a path from the
+    folder of the TOML; next to it are ``ranks`` (a list of hosts), ``steps``, ``start`` and ``name``.
 
     Parameters
     ----------
@@ -35,7 +39,7 @@ def read_jobs(path: str | os.PathLike[str]) -> list[Job]:
 
     Returns
     -------
-    list of Job
+    list of Job or Replay
 
     Raises
     ------
@@ -45,7 +49,7 @@ def read_jobs(path: str | os.PathLike[str]) -> list[Job]:
     return [job for job, _ in jobs_and_lines(path)]
 
 
-def jobs_and_lines(path: str | os.PathLike[str]) -> list[tuple[Job, int]]:
+def jobs_and_lines(path: str | os.PathLike[str]) -> list[tuple[Job | Replay, int]]:
     """Jobs of a file, each with the line of its ``ranks``."""
     name = str(path)[:200]
     try:
@@ -71,7 +75,7 @@ def jobs_and_lines(path: str | os.PathLike[str]) -> list[tuple[Job, int]]:
         raise InputError(
             f"{name}, line {_line(text, alien)}: expected tables [[job]] and no {alien[:40]!r} beside them"
         )
-    jobs = [_job(table, k, text, name) for k, table in enumerate(tables)]
+    jobs = [_job(table, k, text, name, Path(path).parent) for k, table in enumerate(tables)]
     named: dict[str, int] = {}
     for k, job in enumerate(jobs):
         if job.name and named.setdefault(job.name, k) != k:
@@ -83,18 +87,27 @@ def jobs_and_lines(path: str | os.PathLike[str]) -> list[tuple[Job, int]]:
     return [(job, _line(text, "ranks", k)) for k, job in enumerate(jobs)]
 
 
-def _job(table: dict[str, Any], index: int, text: str, name: str) -> Job:
-    unknown = next((key for key in table if key not in _FIELDS), None)
+def _job(table: dict[str, Any], index: int, text: str, name: str, folder: Path) -> Job | Replay:
+    known = _OF_FILE if "file" in table else _FIELDS
+    unknown = next((key for key in table if key not in known), None)
     if unknown is not None:
-        near = nearest(unknown, _FIELDS)
-        hint = f"did you mean {near}?" if near else f"write one of {', '.join(_FIELDS)}"
-        raise InputError(f"{name}, line {_line(text, unknown, index)}: a job has no {unknown[:40]!r}; {hint}")
-    for key in ("kind", "ranks"):
+        near = nearest(unknown, known)
+        hint = f"did you mean {near}?" if near else f"write one of {', '.join(known)}"
+        one = "a job of a file" if "file" in table else "a job"
+        raise InputError(f"{name}, line {_line(text, unknown, index)}: {one} has no {unknown[:40]!r}; {hint}")
+    for key in () if "file" in table else ("kind", "ranks"):
         if key not in table:
             raise InputError(f"{name}, line {_line(text, '', index)}: the job has no {key}; give {_EXPECTED}")
     if not isinstance(table.get("name", ""), str):
         raise InputError(f"{name}, line {_line(text, 'name', index)}: name: is no text; write it in quotes")
+    schedule = None
+    if "file" in table:
+        if not isinstance(table["file"], str):
+            raise InputError(f"{name}, line {_line(text, 'file', index)}: file: is no text; write it in quotes")
+        schedule = read_schedule(folder / table["file"])
     try:
+        if schedule is not None:
+            return Replay(schedule, **{key: value for key, value in table.items() if key != "file"})
         return Job(**table)
     except InputError as error:
         key = re.match(r"\w+", str(error))

@@ -12,7 +12,7 @@ import xarray as xr
 from fluidcc.results.metrics import jain
 from fluidcc.workloads.collectives.engines import Outcome
 from fluidcc.workloads.collectives.graph import Graph
-from fluidcc.workloads.collectives.jobs import Job, Work
+from fluidcc.workloads.collectives.jobs import Job, Replay, Work
 from fluidcc.workloads.collectives.mapping import Laid
 from fluidcc.workloads.fabrics.topology import Topology
 
@@ -51,9 +51,9 @@ def transfers_of(work: Work, laid: Laid, found: Outcome, idle: np.ndarray, chain
 
 
 def numbers_of(
-    jobs: Sequence[Job], work: Work, laid: Laid, found: Outcome, transfers: xr.Dataset, chain: Sequence[int]
+    jobs: Sequence[Job | Replay], work: Work, laid: Laid, found: Outcome, transfers: xr.Dataset, chain: Sequence[int]
 ) -> dict[str, Any]:
-    """Times of jobs, tails of steps, and what held them up, as `CollectiveRun.as_dict` says; no jobs: a schedule."""
+    """Times of jobs, tails of steps, and what held them up, as `CollectiveRun.as_dict` says."""
     ends = laid.graph.ended(found.began, found.finished)
     rows = []
     for j, (begins, lasts) in enumerate(zip(work.begins, work.ends, strict=True)):
@@ -62,15 +62,18 @@ def numbers_of(
             for first, last in zip(begins, lasts, strict=True)
         ]
         mean = float(np.mean(took))
-        job = jobs[j] if jobs else None
+        job = jobs[j]
+        size = float(laid.graph.size[laid.graph.job == j].sum()) / job.steps if isinstance(job, Replay) else job.bytes
         rows.append(
             {
-                "name": (job.name if job and job.name else f"job {j}"),
-                "kind": job.kind if job else "schedule",
-                "ranks": job.count if job else len(work.hosts),
-                "bytes": job.bytes if job else float(np.sum(laid.graph.size)),
+                "name": job.name or f"job {j}",
+                "kind": "schedule" if isinstance(job, Replay) else job.kind,
+                "ranks": job.count,
+                "bytes": size,
                 "time_s": mean if np.isfinite(mean) else None,
-                "bus_bandwidth_bytes_per_s": job.factor * job.bytes / mean if job and mean > 0 else None,
+                "bus_bandwidth_bytes_per_s": (
+                    None if isinstance(job, Replay) or not mean > 0 else job.factor * size / mean
+                ),
                 "iteration_times_s": took,
                 "end_s": float(ends[lasts[-1]].max()),
             }

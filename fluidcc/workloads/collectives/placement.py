@@ -11,7 +11,7 @@ import numpy as np
 from fluidcc.errors import InputError
 from fluidcc.surface import public
 from fluidcc.units import whole
-from fluidcc.workloads.collectives.jobs import Job, is_list
+from fluidcc.workloads.collectives.jobs import Job, Replay, is_list
 from fluidcc.workloads.fabrics.topology import Topology
 
 PLACEMENTS = ("block", "round-robin", "random")
@@ -26,12 +26,14 @@ class NoRoomError(InputError):
 
 
 @public()
-def placed(jobs: Sequence[Job], topology: Topology, placement: Any = "block", seed: int = 0) -> list[list[int]]:
+def placed(
+    jobs: Sequence[Job | Replay], topology: Topology, placement: Any = "block", seed: int = 0
+) -> list[list[int]]:
     """Hosts of every job's ranks.
 
     Parameters
     ----------
-    jobs : sequence of Job
+    jobs : sequence of Job or Replay
     topology : Topology
     placement : {"block", "round-robin", "random"} or sequence of int
         Hosts in order, one of each rack in turn, at random by the seed, or as listed; jobs take them one after the

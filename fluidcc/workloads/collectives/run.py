@@ -20,8 +20,7 @@ from fluidcc.results.schema import plain
 from fluidcc.surface import constructor, public
 from fluidcc.workloads.collectives.algorithms import KINDS
 from fluidcc.workloads.collectives.engines import engine_of
-from fluidcc.workloads.collectives.goal import Schedule
-from fluidcc.workloads.collectives.jobs import Job, Work, work_of
+from fluidcc.workloads.collectives.jobs import Job, Replay, Work, work_of
 from fluidcc.workloads.collectives.mapping import Laid, laid_out
 from fluidcc.workloads.collectives.measures import chain_of, load_of, numbers_of, pauses_of, transfers_of
 from fluidcc.workloads.collectives.placement import NoRoomError, placed
@@ -36,19 +35,16 @@ _MOST_SAMPLES = 4000  # and in all
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """Case to run: jobs or a schedule, perhaps from a file, at these lines. Placement and seed choose the hosts."""
+    """Case to run: jobs, perhaps from a file, at these lines. Placement and seed choose the hosts."""
 
     name: str
-    jobs: tuple[Job, ...] = ()
-    schedule: Schedule | None = None
+    jobs: tuple[Job | Replay, ...] = ()
     file: str = ""
     lines: tuple[int, ...] = ()
 
     @property
     def says(self) -> str:
         """Description in a few words."""
-        if self.schedule is not None:
-            return f"{self.name}: {len(self.schedule.operations):,} operations of {self.schedule.ranks} ranks"
         told = list(dict.fromkeys(job.says for job in self.jobs))
         each = f"{len(self.jobs)} jobs: " if len(self.jobs) > 1 else ""
         return each + "; ".join(told)
@@ -56,25 +52,19 @@ class Case:
     @property
     def identity(self) -> bytes:
         """Identity of what is run: equal for equal jobs or operations."""
-        return repr((self.jobs, None if self.schedule is None else self.schedule.operations)).encode()
+        operations = [job.schedule.operations for job in self.jobs if isinstance(job, Replay)]
+        return repr((self.jobs, operations)).encode()
 
     def work(self, topology: Topology, placement: Any, seed: int) -> Work:
         """Build the graph on its hosts."""
-        jobs = self.jobs
-        if self.schedule is not None:
-            jobs = (Job("broadcast", ranks=self.schedule.ranks),)  # to be placed alone
         try:
-            hosts = placed(jobs, topology, placement, seed)
+            hosts = placed(self.jobs, topology, placement, seed)
         except NoRoomError as error:
             if not self.file:
                 raise
             line = f", line {self.lines[error.job]}" if self.lines else ""
             raise InputError(f"{self.file}{line}: {error}") from None
-        if self.schedule is None:
-            return work_of(jobs, hosts, seed)
-        graph, ends = self.schedule.build()
-        last = [graph.wait(rank, 0.0, each) for rank, each in enumerate(ends) if each]
-        return Work(graph.done(), hosts[0], [[[]]], [[last]])
+        return work_of(self.jobs, hosts, seed)
 
 
 @constructor()
@@ -266,8 +256,10 @@ def run(
     return CollectiveRun(name, engine, case.name, seed, numbers, transfers, load_of(topology, laid, found))
 
 
-def _given(job: Job) -> dict[str, Any]:
+def _given(job: Job | Replay) -> dict[str, Any]:
     """Return fields that a job takes back as they were given, without what would change nothing."""
+    if isinstance(job, Replay):
+        return {}
     chunks = job.chunks if "chunks" in KINDS[job.kind].takes else None
     found: dict[str, Any] = {"chunks": chunks, "skew": job.skew or None}
     return found | {"server_rate": None if job.server == 1 else f"{job.server_rate!r}B/s"}

@@ -15,7 +15,8 @@ from fluidcc.contract.bind import binder
 from fluidcc.errors import InputError
 from fluidcc.scenario.round_trips import base_rtt_with_serialisation, likeness
 from fluidcc.units import SIZE, show
-from fluidcc.workloads.collectives.jobs import Job
+from fluidcc.workloads.collectives.algorithms import KINDS
+from fluidcc.workloads.collectives.jobs import Job, Replay
 from fluidcc.workloads.collectives.mapping import MOST_FLOWS, Laid
 
 SHARE = 0.9
@@ -89,23 +90,30 @@ MEASURED: dict[str, dict[str, Measured]] = {
 }
 
 
-def pattern_of(job: Job) -> str:
-    """Return the pattern of a job's transfers, of those that were measured separately."""
-    if job.kind in ("broadcast", "pipeline"):
+def patterns_of(job: Job | Replay) -> list[str]:
+    """Return the patterns of a job's transfers, of those that were measured separately; of any sends, all."""
+    if isinstance(job, Replay):
+        kinds = sorted(job.schedule.kinds)
+        if "send" in kinds:
+            return list(PATTERNS)
+        return [_pattern(kind, next(iter(KINDS[kind].algorithms))) for kind in kinds]
+    return [_pattern(job.kind, str(job.algorithm))]
+
+
+def _pattern(kind: str, algorithm: str) -> str:
+    if kind in ("broadcast", "pipeline"):
         return "chain"
-    if job.kind == "all-to-all":
-        return "all-to-all"
-    return str(job.algorithm)
+    return "all-to-all" if kind == "all-to-all" else algorithm
 
 
-def doubts_of(laid: Laid, jobs: Sequence[Job]) -> list[str]:
+def doubts_of(laid: Laid, jobs: Sequence[Job | Replay]) -> list[str]:
     """Return reasons in words why the fluid is not known to be as good here as packets; none where it is.
 
-    Jobs of several patterns are as good as the worst of their patterns; a schedule, without jobs, as the worst of all.
+    Jobs of several patterns are as good as the worst of their patterns.
     """
     found = []
     scheme = laid.connections.flows[0].scheme.name
-    patterns = list(dict.fromkeys(map(pattern_of, jobs))) or list(PATTERNS)
+    patterns = list(dict.fromkeys(name for job in jobs for name in patterns_of(job)))
     known = MEASURED.get(scheme)
     if known is None:
         found.append(f"{scheme} was not measured by the fluid")
@@ -135,9 +143,9 @@ def beyond_target(laid: Laid) -> bool:
     )
 
 
-def sizes_of(laid: Laid, jobs: Sequence[Job]) -> list[str]:
+def sizes_of(laid: Laid, jobs: Sequence[Job | Replay]) -> list[str]:
     """Return reasons in words why no run of this size has been compared with packets; none if one has."""
-    found, ranks = [], max((job.count for job in jobs), default=len(laid.hosts))
+    found, ranks = [], max(job.count for job in jobs)
     if len(laid.topology.hosts) > MOST_HOSTS:
         found.append(f"fabrics of more than {MOST_HOSTS} hosts were not compared with packets")
     if len(laid.graph) > MOST_FLOWS:
@@ -153,7 +161,7 @@ def sizes_of(laid: Laid, jobs: Sequence[Job]) -> list[str]:
     return found
 
 
-def checked(laid: Laid, jobs: Sequence[Job], unchecked: bool) -> list[str]:
+def checked(laid: Laid, jobs: Sequence[Job | Replay], unchecked: bool) -> list[str]:
     """Return what is unchecked in a run by the fluid; none if it is known to be as good as packets.
 
     Raises

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,7 +30,9 @@ class Lines:
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise InputError(f"{self.name}: {reason}; give {expected}") from None
-        self._rows = ((n, line.split()) for n, line in enumerate(text.splitlines(), 1) if line.strip()[:1] not in "#")
+        self._rows: Iterator[tuple[int, list[str]]] = (
+            (n, line.split()) for n, line in enumerate(text.splitlines(), 1) if line.strip()[:1] not in "#"
+        )
         self.at = 0
 
     def rows(self) -> Iterator[list[str]]:
@@ -37,6 +40,12 @@ class Lines:
         for at, words in self._rows:
             self.at = at
             yield words
+
+    def peek(self) -> list[str]:
+        """Return the next line's words, which stays the next; none at the end."""
+        following = next(self._rows, None)
+        self._rows = iter(()) if following is None else chain((following,), self._rows)
+        return [] if following is None else following[1]
 
     def next(self, what: str) -> list[str]:
         """Return the next line, split into words."""
