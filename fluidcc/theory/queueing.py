@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fluidcc.contract.red import red
 from fluidcc.errors import InputError
 from fluidcc.surface import public
 from fluidcc.units import RATE, SIZE, quantity, whole
@@ -111,6 +112,11 @@ class BurstQueue:
             raise InputError(f"share: {share:g} is no quantile; write for example 0.99")
         above = self.chances > 1 - share
         return self.packet * (len(above) if above.all() else int(above.argmin()))
+
+    def marked(self, kmin: float, kmax: float, pmax: float) -> float:
+        """Share of the packets that a RED of these thresholds [bytes] marks."""
+        shares = -np.diff(self.chances, prepend=1.0, append=0.0)
+        return float(shares @ red(self.packet * np.arange(len(shares)), kmin, kmax, pmax))
 
 
 @public()
