@@ -433,7 +433,7 @@ CASES = [
         UNSIZED.profile(green_min_threshold=8316),
         _MOVED,
     ),
-    # Bursts of 4 packets of 1000 B from 8 flows: of a ramp to 60 KB they get 1.2 % marked from 6 KB on, 0.8 % from 7 KB.
+    # 8 flows with bursts of 4 packets of 1000 B: on a ramp to 60 KB 1.2 % are marked from 6 KB on, 0.8 % from 7 KB.
     Case(
         "bursts alone get packets marked",
         "warn",
