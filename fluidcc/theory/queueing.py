@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from fluidcc.contract.red import red
 from fluidcc.errors import InputError
-from fluidcc.surface import public
+from fluidcc.surface import constructor, public
 from fluidcc.units import RATE, SIZE, quantity, whole
 
 _MOST_PACKETS = 2048  # in a period; more take over ten seconds
@@ -80,7 +80,8 @@ def bridge_mean(sources: int) -> float:
     return math.sqrt(math.pi * _checked(sources, 1.0)[0] / 8)
 
 
-@dataclasses.dataclass(frozen=True)
+@constructor()
+@dataclasses.dataclass(frozen=True, eq=False)
 class BurstQueue:
     """Queue that an arriving packet finds where bursts meet by chance.
 
@@ -100,8 +101,19 @@ class BurstQueue:
         """Mean queue [bytes]."""
         return self.packet * float(self.chances.sum())
 
+    @public()
     def quantile(self, share: float) -> float:
-        """Least queue that a share of the packets, such as 0.99, does not exceed [bytes].
+        """Return the least queue that a share of the packets does not exceed.
+
+        Parameters
+        ----------
+        share : float
+            Such as 0.99.
+
+        Returns
+        -------
+        float
+            In bytes.
 
         Raises
         ------
@@ -113,8 +125,20 @@ class BurstQueue:
         above = self.chances > 1 - share
         return self.packet * (len(above) if above.all() else int(above.argmin()))
 
+    @public()
     def marked(self, kmin: float, kmax: float, pmax: float) -> float:
-        """Share of the packets that a RED of these thresholds [bytes] marks."""
+        """Return the share of the packets that a RED marks.
+
+        Parameters
+        ----------
+        kmin, kmax : float
+            In bytes.
+        pmax : float
+
+        Returns
+        -------
+        float
+        """
         shares = -np.diff(self.chances, prepend=1.0, append=0.0)
         return float(shares @ red(self.packet * np.arange(len(shares)), kmin, kmax, pmax))
 
