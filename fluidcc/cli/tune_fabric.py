@@ -33,7 +33,7 @@ _SENT = 1.5e7, 1e8
 _WIDER = 2.0  # times what anybody uses, to where a range reaches by default
 _LOAD = 0.5  # of a workload, as of `fluidcc.fabrics.Traffic`
 _AGAIN = 8  # seeds of the command that runs the recommended setting again
-_PACKETS = 2  # of the least Kmin that is tried by default
+_RAMP = 2  # of the least Kmax that is tried by default, over the least Kmin
 _USUAL = {"pmax": ("1%", "100%"), "g": ("1/1024", "1/4")}
 _OF_FLOWS = ("flows", "start", "initial_rate", "size", "feedback_delay")  # of a request, which a fabric does not have
 _TOLD = {
@@ -290,20 +290,23 @@ def _bounds(
 
 
 def _usual(rate: Rate, cases: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, Any]]:
-    """No Kmin below two packets or a burst, and no threshold beyond twice what anybody uses at this rate."""
+    """No Kmin below the queue of bursts alone, and no threshold beyond twice what anybody uses at this rate."""
+    from fluidcc.operators.capacity import queue_of_bursts
     from fluidcc.operators.reference_thresholds import yardsticks
     from fluidcc.scenario.frames import IN_BUFFER
     from fluidcc.units import COUNT, SIZE
 
     least = max(
-        max(_PACKETS, quantity(case.get("burst", 1), COUNT))
-        * (quantity(case.get("payload", case.get("packet_size", 1000.0)), SIZE) + IN_BUFFER)
+        queue_of_bursts(
+            quantity(case.get("payload", case.get("packet_size", 1000.0)), SIZE) + IN_BUFFER,
+            round(quantity(case.get("burst", 1), COUNT)),
+        ).quantile(0.99)
         for case in cases
     )
     used = yardsticks(rate)
     return {
         "kmin": (least, _WIDER * max(each.kmin for each in used)),
-        "kmax": (_PACKETS * least, _WIDER * max(each.kmax for each in used)),
+        "kmax": (_RAMP * least, _WIDER * max(each.kmax for each in used)),
         **_USUAL,
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from fluidcc.operators.finding import Change, Finding, set_fields
 from fluidcc.operators.reference_thresholds import yardsticks
@@ -10,8 +11,12 @@ from fluidcc.operators.sonic import SwitchPort
 from fluidcc.scenario.frames import IN_BUFFER, UNKNOWN
 from fluidcc.units import SIZE, show
 
-PACKETS = tuple(payload + IN_BUFFER for payload in UNKNOWN)  # with headers, where the NIC's are not known
+if TYPE_CHECKING:
+    from fluidcc.theory.queueing import BurstQueue
 
+PACKETS = tuple(payload + IN_BUFFER for payload in UNKNOWN)  # with headers, where the NIC's are not known
+FLOWS, BURST = 8, 4  # flows, and packets that a NIC may send back to back, whose queue is none of congestion
+_MARKED = 0.01  # share of packets that may be marked for bursts alone: where marking is a step, p99 below Kmin
 
 _ABOVE = "thresholds are above what the queue may hold"
 
@@ -30,6 +35,13 @@ def shown(size: float, limit: float | None) -> str:
 def least_kmin(packets: Sequence[float] = PACKETS) -> int:
     """Return the least Kmin at which a packet may wait behind another unmarked [bytes]."""
     return round(2 * max(packets))
+
+
+def queue_of_bursts(packet: float, burst: int = BURST, flows: int = FLOWS) -> BurstQueue:
+    """Return the queue that bursts make of packets [bytes] at full load, from NICs as fast as the link."""
+    from fluidcc.theory.queueing import burst_queue  # and NumPy, which reading a file does without
+
+    return burst_queue(flows, burst=burst, packet=packet, load=1.0)
 
 
 def advice(port: SwitchPort, packets: Sequence[float] = PACKETS) -> tuple[int, int] | None:
@@ -72,13 +84,16 @@ def grain(kmin: float, kmax: float, packet_bytes: Sequence[float]) -> tuple[bool
 
 
 def packets_and_thresholds(port: SwitchPort, packet_bytes: Sequence[float] = PACKETS) -> Iterator[Finding]:
-    """Check the thresholds against the size of a packet."""
+    """Check the thresholds against the size of a packet, and against the queue that bursts of them make."""
     if port.kmin is None or port.kmax is None or port.kmax < port.kmin:
         return
+    bursts = queue_of_bursts(max(packet_bytes))
+    marked = bursts.marked(port.kmin, port.kmax, port.pmax or 0.0)
     low, steep = grain(port.kmin, port.kmax, packet_bytes)
     size = f"a packet of {max(packet_bytes):g} B with its headers"
     size += "" if len(packet_bytes) == 1 else f" (of {min(packet_bytes):g} B with a smaller MTU)"
     tried = advice(port, packet_bytes)
+    said = f"{FLOWS} flows that fill the link get {100 * marked:.2g} % of packets marked by bursts of {BURST} alone"
     if low:
         wanted = least_kmin(packet_bytes)
         fits = port.kmax > wanted
@@ -86,19 +101,48 @@ def packets_and_thresholds(port: SwitchPort, packet_bytes: Sequence[float] = PAC
             "warn",
             "Kmin is below two packets",
             f"Kmin {show(port.kmin, SIZE)} is less than twice {size}: packets that meet by chance are marked, without "
-            "a queue that stays",
+            "a queue that stays" + (f"; {said}" if marked >= _MARKED else ""),
             f"raise green_min_threshold to {wanted} or more"
             + ("" if fits else f" and green_max_threshold to {2 * wanted} or more"),
             thresholds(port, wanted, None if fits else 2 * wanted),
         )
+    elif marked >= _MARKED and not (steep and tried is not None):
+        yield _bursts(port, bursts, f"where NICs send bursts of packets of {max(packet_bytes):g} B, {said}")
     if steep and tried is not None:
         yield Finding(
             "warn",
             "one packet climbs the ramp",
-            f"Kmax - Kmin is {show(port.kmax - port.kmin, SIZE)}, less than {size}: marking is as good as a step",
+            f"Kmax - Kmin is {show(port.kmax - port.kmin, SIZE)}, less than {size}: marking is as good as a step"
+            + (f"; {said}" if marked >= _MARKED and not low else ""),
             f"set Kmin {show(tried[0], SIZE)} and Kmax {show(tried[1], SIZE)}, and sweep around them",
             thresholds(port, *tried),
         )
+
+
+def _bursts(port: SwitchPort, bursts: BurstQueue, said: str) -> Finding:
+    """Return what bursts alone get marked, and the thresholds beyond their queue."""
+    assert port.kmin is not None
+    assert port.kmax is not None
+    queue, limit = bursts.quantile(1 - _MARKED), most(port)
+    low = max(round(port.kmin), round(queue))
+    high = max(round(port.kmax), 2 * low)
+    fits = limit is None or high <= limit
+    raised = [
+        f"{name} to {wanted} or more"
+        for name, value, wanted in (
+            ("green_min_threshold", port.kmin, low),
+            ("green_max_threshold", port.kmax, high),
+        )
+        if round(value) != wanted
+    ]
+    return Finding(
+        "warn",
+        "bursts alone get packets marked",
+        f"{said}: their queue is {show(queue, SIZE)} at p99, Kmin {show(port.kmin, SIZE)} and Kmax "
+        f"{show(port.kmax, SIZE)}; nothing is congested",
+        f"raise {' and '.join(raised)}" if fits else "enlarge the buffer: it holds no ramp beyond such bursts",
+        thresholds(port, low, high if high != round(port.kmax) else None) if fits else (),
+    )
 
 
 def room(port: SwitchPort) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from fluidcc.errors import InputError
 from fluidcc.scenario import dependencies, display
 from fluidcc.scenario.parameters import converted, parameter, register
 from fluidcc.scenario.parameters import resolve as resolve_fields
-from fluidcc.scenario.switches import PFC, RED, Failure, Storm, TrafficClass, resolve_marking
+from fluidcc.scenario.switches import PFC, RED, Failure, Storm, TrafficClass, in_bytes, resolve_marking
 from fluidcc.surface import public
 from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME, is_concrete, show
 
@@ -404,6 +404,17 @@ def _resolve_link(link: Link, where: str) -> Link:
     return dataclasses.replace(link, marking=marking, **converted(link, where))
 
 
+def thresholds_in_bytes(scenario: Scenario) -> Scenario:
+    """Return a resolved scenario whose switches count bytes, for those who know one size of packet (`in_bytes`)."""
+    if all(link.marking is None or link.marking.cell is None for link in scenario.links):
+        return scenario
+    packet = scenario.wire_packet
+    links = tuple(
+        dataclasses.replace(link, marking=link.marking and in_bytes(link.marking, packet)) for link in scenario.links
+    )
+    return dataclasses.replace(scenario, links=links)
+
+
 def _resolve_flow(flow: Flow, where: str, links: int, schemes: dict[int, Any], known: dict[Any, Any]) -> Flow:
     if not isinstance(flow.path, (tuple, list)):
         raise InputError(f"{where}path: expected link indices, not {repr(flow.path)[:40]}; write for example (0,)")
@@ -451,4 +462,5 @@ __all__ = [
     "base_rtt",
     "resolve",
     "resolve_marking",
+    "thresholds_in_bytes",
 ]

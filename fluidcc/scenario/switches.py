@@ -68,6 +68,16 @@ class RED:
         source="switches differ",
         choices=(False, True),
     )
+    cell: Any = parameter(
+        SIZE,
+        "size of the cells in which a switch counts its queue: each packet takes whole ones; off: bytes",
+        default=None,
+        source="switches differ",
+        low=1,
+        high=65536,
+        integer=True,
+        none_word="off",
+    )
     max_on: Any = parameter(
         TIME,
         "TCD: time after a RESUME in which a port is undetermined; off: no TCD",
@@ -170,6 +180,17 @@ class Storm:
     duration: Any = parameter(
         TIME, "how long they come", default=math.inf, low=0, open_low=True, unlimited=True, source="HPCC 1, Case-1"
     )
+
+
+def in_bytes(marking: RED, packet: Any) -> RED:
+    """Return the marking of packets of one size [bytes] whose thresholds are bytes, where a switch counts cells.
+
+    The packet engine counts the cells of each packet; others know one size.
+    """
+    if marking.cell is None:
+        return marking
+    share = packet / (-(-packet // marking.cell) * marking.cell)
+    return dataclasses.replace(marking, kmin=marking.kmin * share, kmax=marking.kmax * share, cell=None)
 
 
 def unchecked_marking(kmin: Any, kmax: Any, pmax: Any) -> RED:

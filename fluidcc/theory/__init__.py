@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from fluidcc.theory.fairness.lead import sampling_lead as sampling_lead
     from fluidcc.theory.fairness.queue import shared_decrease as shared_decrease
     from fluidcc.theory.fairness.rates import decrease_rates as decrease_rates
+    from fluidcc.theory.queueing import BurstQueue as BurstQueue
+    from fluidcc.theory.queueing import burst_queue as burst_queue
     from fluidcc.theory.recursion.additive import additive_increase as additive_increase
     from fluidcc.theory.recursion.pareto import pareto as pareto
     from fluidcc.theory.recursion.registers import alpha_fair as alpha_fair

@@ -114,20 +114,20 @@ def base(**options: Any) -> dict[str, Any]:
 
 
 def test_usual_bounds_come_from_the_port_and_its_packets() -> None:
-    """No Kmin below two packets or a burst; up to twice what anybody uses at this rate."""
+    """No Kmin below what 8 flows make at p99, 3 packets, or 54 of bursts of 16; up to twice what anybody uses here."""
     over = ["kmin", "kmax", "pmax", "g=1/512:1/8"]
     found = cli._bounds("dcqcn", over, AT_400G, [base(payload=4096.0), base(payload=1024.0)])
-    assert found["kmin"] == (2 * (4096 + 62), 2 * 1.6e6)  # Alibaba's 100 KB for each 25 Gb/s
-    assert found["kmax"] == (4 * (4096 + 62), 2 * 6.4e6)
+    assert found["kmin"] == (3 * (4096 + 62), 2 * 1.6e6)  # Alibaba's 100 KB for each 25 Gb/s
+    assert found["kmax"] == (6 * (4096 + 62), 2 * 6.4e6)
     assert (found["pmax"], found["g"]) == (("1%", "100%"), ("1/512", "1/8"))
     bursts = cli._bounds("dcqcn", over, AT_400G, [base(payload="1024"), base(payload="1024", burst="16")])
-    assert bursts["kmin"][0] == 16 * (1024 + 62)  # of the case with the longest
+    assert bursts["kmin"][0] == 54 * (1024 + 62)  # of the case with the longest
 
 
 def test_a_threshold_alone_stops_at_the_present_other_one() -> None:
     """Or a race of minutes would end at the first Kmin above Kmax."""
     here = [base(payload=4096.0)]  # Alibaba's: 1.6 MB and 6.4 MB
-    assert cli._bounds("dcqcn", ["kmin"], AT_400G, here)["kmin"] == (2 * (4096 + 62), 3.2e6)
+    assert cli._bounds("dcqcn", ["kmin"], AT_400G, here)["kmin"] == (3 * (4096 + 62), 3.2e6)
     assert cli._bounds("dcqcn", ["kmin=2KB:9MB"], AT_400G, here)["kmin"] == (2e3, 6.4e6)
     assert cli._bounds("dcqcn", ["kmax"], AT_400G, here)["kmax"] == (1.6e6, 12.8e6)
     for over, other in (("kmin=7MB:9MB", "kmax"), ("kmax=1KB:1MB", "kmin")):
@@ -136,13 +136,13 @@ def test_a_threshold_alone_stops_at_the_present_other_one() -> None:
 
 
 def test_a_threshold_alone_stops_at_those_of_the_links_between_switches_too() -> None:
-    """Uplinks of the sample have a Kmin of 1 MiB, above that to hosts; those of tier 2 here a Kmax of 9 KB."""
+    """Uplinks of the sample have a Kmin of 1 MiB, above that to hosts; those of tier 2 here a Kmax of 14 KB."""
     files = [str(EXAMPLES / "fabric-400g" / "config_db.json")]
     sent = contenders(["dcqcn"], "hpcc-eval", None, read(files, None), "4096").options["dcqcn"]
     assert cli._bounds("dcqcn", ["kmax"], AT_400G, [sent])["kmax"][0] == 1048576
     assert cli._bounds("dcqcn", ["kmin"], AT_400G, [sent])["kmin"][1] == 1.6e6
-    low = {**sent, "marking": [*sent["marking"], lambda _: RED("8KB", "9KB", 1.0)]}
-    assert cli._bounds("dcqcn", ["kmin"], AT_400G, [low])["kmin"] == (2 * (4096 + 62), 9e3)
+    low = {**sent, "marking": [*sent["marking"], lambda _: RED("13KB", "14KB", 1.0)]}
+    assert cli._bounds("dcqcn", ["kmin"], AT_400G, [low])["kmin"] == (3 * (4096 + 62), 14e3)
 
 
 def test_present_values_are_those_of_links_to_hosts() -> None:

@@ -433,6 +433,14 @@ CASES = [
         UNSIZED.profile(green_min_threshold=8316),
         _MOVED,
     ),
+    # 8 flows with bursts of 4 packets of 1000 B: on a ramp to 60 KB 1.2 % are marked from 6 KB on, 0.8 % from 7 KB.
+    Case(
+        "bursts alone get packets marked",
+        "warn",
+        BASE.profile(green_min_threshold=6000, green_max_threshold=60_000, green_drop_probability=100),
+        BASE.profile(green_min_threshold=7000, green_max_threshold=60_000, green_drop_probability=100),
+        _MOVED,
+    ),
     Case(
         "one packet climbs the ramp",
         "warn",

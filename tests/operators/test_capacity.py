@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fluidcc.operators import capacity
 from fluidcc.operators.finding import Finding
 from fluidcc.operators.sonic import SwitchPort
+from fluidcc.theory.queueing import BurstQueue
 from tests.operators.test_checks_by_hand import port, words
 
 ABOVE = "thresholds are above what the queue may hold"
 LOW, STEEP = "Kmin is below two packets", "one packet climbs the ramp"
+BURSTS = "bursts alone get packets marked"
 OVERFLOWS = "the queue overflows before PFC pauses"
 
 
@@ -52,6 +55,7 @@ def test_a_kmax_that_would_be_no_more_than_kmin_is_raised_with_it(
 ) -> None:
     """Two packets of 4096 B and 62 B of headers are 8316 B; the paper's at 100 Gb/s are 12.5 and 500 KB."""
     found = words(capacity.packets_and_thresholds(made(kmin, kmax)))
+    found.pop(BURSTS, None)
     assert {what: fields(each) for what, each in found.items()} == {
         what: applied for what, applied in ((LOW, low), (STEEP, steep)) if applied is not None
     }
@@ -62,10 +66,47 @@ def test_a_kmax_that_would_be_no_more_than_kmin_is_raised_with_it(
 
 def test_a_ramp_that_one_packet_climbs_is_not_told_where_no_other_fits() -> None:
     assert STEEP in words(capacity.packets_and_thresholds(made(9e3, 10e3, buffer_size=25e3)))
-    assert not words(capacity.packets_and_thresholds(made(9e3, 10e3, buffer_size=24e3)))
+    assert STEEP not in words(capacity.packets_and_thresholds(made(9e3, 10e3, buffer_size=24e3)))
     (one,) = capacity.packets_and_thresholds(made(2171, 9e5), (1086.0,))
     assert "smaller MTU" not in one.why
     assert fields(one) == ends(2172)
+
+
+# Bursts of 4 packets of 1086 B, from 8 flows at full load: 13 packets wait at p99, 14 118 B.
+@pytest.mark.parametrize(
+    ("kmin", "kmax", "more", "applied"),
+    [
+        (14_118, 14_118, {}, None),
+        (14_117, 14_117, {}, ends(14_118, 28_236)),
+        (5e3, 14_118, {"pmax": 1.0}, ends(14_118, 28_236)),
+        (5e3, 14_118, {"pmax": 0.01}, None),  # the ramp is marked at 1 % at most
+        (5e3, 900e3, {"pmax": 1.0}, None),
+        (5e3, 80e3, {"pmax": 1.0}, ends(14_118)),
+        (5e3, 5e3, {"buffer_size": 28e3}, {}),
+        (2e3, 2e3, {}, ends(2172, 4344)),  # below two packets, which says it
+    ],
+)
+def test_a_kmin_below_what_bursts_make_gets_a_percent_of_packets_marked(
+    kmin: float, kmax: float, more: dict[str, Any], applied: dict[str, str] | None
+) -> None:
+    (found,) = [*capacity.packets_and_thresholds(made(kmin, kmax, **more), (1086.0,))] or (None,)
+    if applied is None:
+        assert found is None
+        return
+    assert found is not None
+    assert found.what == (LOW if kmin < 2172 else BURSTS)
+    assert "8 flows that fill the link get" in found.why
+    assert fields(found) == applied
+    assert found.severity == "warn"
+    assert ("enlarge the buffer" in found.suggest) == (not applied)
+
+
+def test_the_share_that_bursts_get_marked_is_counted_by_hand() -> None:
+    """Three packets at 3 KB and one at 4 KB of sixteen, on a ramp from 2 KB to 4 KB: 3/16 of a half, 1/16 of it all."""
+    queue = BurstQueue(1000.0, np.array([12, 8, 4, 1]) / 16)
+    assert queue.marked(2e3, 4e3, 0.5) == pytest.approx(3 / 16 * 0.25 + 1 / 16 * 0.5)
+    assert queue.marked(3e3, 3e3, 0.5) == pytest.approx(1 / 16)
+    assert (queue.mean, queue.quantile(0.5), queue.quantile(0.95)) == (25_000 / 16, 1e3, 4e3)
 
 
 @pytest.mark.parametrize(

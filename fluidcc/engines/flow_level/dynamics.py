@@ -20,6 +20,7 @@ from fluidcc.engines.flow_level.transfers import Transfers, Waits
 from fluidcc.engines.packet.buffers import headroom, refuse_small
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario
+from fluidcc.scenario.switches import in_bytes
 from fluidcc.units import SIZE, TIME, show
 
 _SLOTS = 64  # to begin with, at least
@@ -135,7 +136,8 @@ def net_of(scenario: Scenario, topology: Topology, ports: Ports, paths: Paths) -
     """Collect the data of the network that does not change."""
     switches = {name: i for i, name in enumerate(topology.nodes) if name not in topology.hosts}
     never = (math.inf, math.inf, 1.0)
-    marking = [never if p.marking is None else (p.marking.kmin, p.marking.kmax, p.marking.pmax) for p in topology.ports]
+    markings = [port.marking and in_bytes(port.marking, scenario.wire_packet) for port in topology.ports]
+    marking = [never if m is None else (m.kmin, m.kmax, m.pmax) for m in markings]
     joining = np.array([port.marking is not None and port.marking.mark_on != "departure" for port in topology.ports])
     source = np.array([switches.get(port.source, -1) for port in topology.ports])
     target = np.array([switches.get(port.target, -1) for port in topology.ports])

@@ -29,6 +29,7 @@ from fluidcc.scenario.losses import refuse_losses
 from fluidcc.scenario.model import Flow, Scenario
 from fluidcc.scenario.parameters import fractional, out_of_range, register, specs
 from fluidcc.scenario.routing import refuse_spraying
+from fluidcc.scenario.switches import in_bytes
 from fluidcc.units import is_concrete
 
 
@@ -176,7 +177,7 @@ def network_of(scenario: Scenario) -> Network:
     arrivals = [lag for each in lags for lag in each.arrival]
     no_arrival_lag = all(is_concrete(lag) and lag == 0 for lag in arrivals)
     finite = not all(is_concrete(f.size) and f.size == infinite for f in scenario.flows)
-    markings = [link.marking for link in links]
+    markings = [link.marking and in_bytes(link.marking, scenario.wire_packet) for link in links]
     return Network(
         capacity=column([link.rate for link in links]),
         kmin=column([infinite if m is None else m.kmin for m in markings]),

@@ -26,7 +26,7 @@ from scipy.special import gammaln, xlogy
 
 from fluidcc.contract.red import red
 from fluidcc.engines.hybrid.layout import KNOTS, LIKELY, LOADS
-from fluidcc.scenario.switches import RED
+from fluidcc.scenario.switches import RED, in_bytes
 
 Array = np.ndarray[Any, Any]
 _FLAT, _NEARLY = 1e-5, 0.01  # of a probability: what straight pieces may miss it by, absolutely and as a share
@@ -155,6 +155,7 @@ class Marks(NamedTuple):
 
 def marks(marking: RED, met: Meetings, packet: float) -> Marks:
     """Return the marking of a ramp (DCQCN, Fig. 5) as packets [bytes] see it that meet others."""
+    marking = in_bytes(marking, packet)
     whole = math.floor(marking.kmax / packet) + 1  # packets that are above Kmax
     at = np.append(np.arange(0, whole, max(whole // _MANY, 1)), whole)
     shares = met.found_with_sending if marking.counts_sending else met.found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fluidcc.engines.common.jit import entry, inlined, inlined_by_llvm, kernel
-from fluidcc.engines.packet import dependents, dispatch, host, pool, recovery, switch, trimming
+from fluidcc.engines.packet import dependents, dispatch, host, marking, pool, recovery, switch, trimming
 from fluidcc.engines.packet.calendar import BESIDE, SHIFT, next_sequence, open_slot, pop, push, schedule
 from fluidcc.engines.packet.layout import (
     ARRIVAL,
@@ -147,6 +147,8 @@ def serve(sim: Any, i: Any) -> None:
         k = pool.leave(sim.packets, port, q)
         size = sim.packets[k].wire
         port.queues[q].bytes -= size
+        if port.in_cells:
+            port.queues[q].cells -= marking.cells(port, size)
         port.queued -= size
         switch.stamp(sim, i, k)
         port.queues[q].sent += size
@@ -161,7 +163,7 @@ def serve(sim: Any, i: Any) -> None:
     packet = sim.packets[k]
     port.busy = 1
     if port.counts_sending:
-        port.sending = packet.wire
+        port.sending = marking.cells(port, packet.wire) if port.in_cells else packet.wire
     port.sent += packet.wire
     if sim.log.size:
         write(core, sim.log, TRANSMITTED, i, packet.flow, packet.kind, packet.end, port.queued, 0.0)
@@ -379,6 +381,8 @@ def fail(sim: Any, i: Any) -> None:
             k = pool.leave(sim.packets, port, q)
             packet = sim.packets[k]
             port.queues[q].bytes -= packet.wire
+            if port.in_cells:
+                port.queues[q].cells -= marking.cells(port, packet.wire)
             port.queued -= packet.wire
             if packet.ingress >= 0:
                 source = sim.ports[packet.ingress]

@@ -143,6 +143,7 @@ QUEUE = lines(
         ("head", _S),
         ("tail", _S),
         ("bytes", _I),
+        ("cells", _I),  # bytes of the cells that it fills, if marks see these
         ("sent", _I),  # bytes that began transmission
         # PFC of the switch at the far end, which counts the packets that came in from here
         ("ingress", _I),
@@ -166,6 +167,7 @@ PORT = lines(
         ("busy", _B),
         ("awaited", _B),  # whether the calendar has the end of its transmission
         ("counts_sending", _B),  # marks see the packet that is being sent
+        ("in_cells", _B),  # marks see the cells that packets fill, not their bytes
         ("waiting", _S),  # bit set of queues that are not empty
         # The second: what joins its queues, and who is at its ends.
         ("node", _S),  # that it belongs to
@@ -196,7 +198,8 @@ PORT = lines(
         # A line each.
         ("queues", QUEUE, (QUEUES,)),
         # What few events read.
-        ("sending", _I),  # bytes of the packet that is being sent, or was last, if marks see them
+        ("sending", _I),  # bytes of the packet that is being sent, or was last, or of its cells, if marks see them
+        ("cell", _I),  # bytes of a cell
         ("trim_above", _I),  # bytes in a queue beyond which data is trimmed
         ("incoming", _I),  # flows that are arriving at this NIC's host
         ("cnp_free", _I),  # from when on this NIC has a turn for a CNP

@@ -15,7 +15,7 @@ import numpy as np
 from fluidcc.contract import red as rules
 from fluidcc.contract.law import in_world
 from fluidcc.engines.common import scalars
-from fluidcc.engines.common.jit import kernel
+from fluidcc.engines.common.jit import inlined, kernel
 
 # States of a queue.
 UNCONGESTED, CONGESTED, UNDETERMINED, CHECKING = map(np.int64, range(4))
@@ -26,9 +26,21 @@ _SMALL = 2.0  # packets, up to which a queue that is being checked is no sign of
 red = in_world(rules.red, scalars, kernel)
 
 
+@inlined
+def cells(port: Any, size: Any) -> Any:
+    """Return the bytes of the cells that a packet [bytes] fills."""
+    return (size + port.cell - 1) // port.cell * port.cell
+
+
+@inlined
+def seen(port: Any, q: Any) -> Any:
+    """Return the queue that marks see: bytes, or those of the cells that they fill."""
+    return port.queues[q].cells if port.in_cells else port.queues[q].bytes
+
+
 @kernel
 def marks(core: Any, uniforms: Any, port: Any, queue: Any) -> Any:
-    """Decide whether a packet that sees a queue [bytes] is marked: DCQCN's Fig. 5."""
+    """Decide whether a packet that sees a queue [bytes], as of `seen`, is marked: DCQCN's Fig. 5."""
     if port.counts_sending and port.busy and port.free_at > core.now:
         queue += port.sending
     if queue > port.kmax:
@@ -63,6 +75,6 @@ def ternary(core: Any, uniforms: Any, port: Any, q: Any, packet: Any) -> Any:
             port.queues[q].state = UNCONGESTED
         return NOTHING
     # Determined; or of late undetermined, and the queue has not shrunk since: its own threshold decides.
-    over = marks(core, uniforms, port, queue)
+    over = marks(core, uniforms, port, seen(port, q))
     port.queues[q].state = CONGESTED if over else UNCONGESTED
     return CE if over else NOTHING

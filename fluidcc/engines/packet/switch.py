@@ -36,7 +36,7 @@ from fluidcc.engines.packet.layout import (
     TX_CLASS,
     WAKE,
 )
-from fluidcc.engines.packet.marking import CE, UE, marks, ternary
+from fluidcc.engines.packet.marking import CE, UE, cells, marks, seen, ternary
 from fluidcc.engines.packet.record import account, peak, write
 
 
@@ -138,6 +138,8 @@ def queue_up(core: Any, links: Any, bins: Any, packets: Any, port: Any, q: Any, 
     pool.join(packets, port, q, k)
     size = packets[k].wire
     port.queues[q].bytes += size
+    if port.in_cells:
+        port.queues[q].cells += cells(port, size)
     port.queued += size
     port.came += size
     if port.link >= 0:
@@ -155,7 +157,7 @@ def forward(sim: Any, i: Any, k: Any) -> None:
     if port.down or full or not admit(core, source, node, q, port.queues[q].bytes, packet.wire):
         refuse(sim, i, k)
         return
-    if packet.kind == DATA and not port.on_departure and marks(core, sim.uniforms, port, port.queues[q].bytes):
+    if packet.kind == DATA and not port.on_departure and marks(core, sim.uniforms, port, seen(port, q)):
         packet.marks = 1
         if sim.log.size:
             write(core, sim.log, MARKED, i, packet.flow, packet.kind, packet.end, port.queues[q].bytes, 0.0)
@@ -236,7 +238,7 @@ def stamp(sim: Any, i: Any, k: Any) -> None:
             packet.undetermined = 1 - packet.marks
         marked = mark == CE
     else:
-        marked = port.on_departure and marks(core, sim.uniforms, port, port.queues[packet.queue].bytes)
+        marked = port.on_departure and marks(core, sim.uniforms, port, seen(port, packet.queue))
         if marked:
             packet.marks = 1
     if marked and sim.log.size:

@@ -47,6 +47,7 @@ def ports_of(topology: Topology) -> Any:
         if port.marking is not None:
             row.kmin, row.kmax, row.pmax = port.marking.kmin, port.marking.kmax, port.marking.pmax
             row.counts_sending = port.marking.counts_sending
+            row.in_cells, row.cell = port.marking.cell is not None, port.marking.cell or 0
             row.on_departure = port.marking.mark_on == "departure"
             row.max_on = -1 if port.marking.max_on is None else round(port.marking.max_on * PS)
     return ports

@@ -18,7 +18,7 @@ from fluidcc.studies.fitting.features import even, features_of
 from fluidcc.studies.fitting.identifiability import WIDEST, combinations, in_words
 from fluidcc.studies.fitting.measured import Measured, measured_of
 from fluidcc.studies.fitting.result import Estimate, Fit
-from fluidcc.studies.fitting.scenarios import Make, draws_chance, fluid_run, link_of, maker_of, random_run
+from fluidcc.studies.fitting.scenarios import OF_PACKETS, Make, draws_chance, fluid_run, link_of, maker_of, random_run
 from fluidcc.studies.fitting.space import Space, space_of
 from fluidcc.surface import public
 from fluidcc.units import TIME, interval, show, whole
@@ -72,14 +72,15 @@ def fit(
         Time 0 is the scenario's; of what starts later than it lasts, the first sample.
     make_scenario : callable or Scenario
         ``make_scenario(**values)`` as of `fluidcc.sweep`; or a scenario, whose flows' scheme (or marking, or
-        ``delay``) has parameters of the names in ``over``.
+        ``delay``) has parameters of the names in ``over``; ``burst`` and ``jitter`` are its own.
     over : mapping
         The unknowns: a pair of bounds for each; searched in logarithms where both are above 0.
     window : pair of quantity, or text "A:B"
         What is fitted [s]; by default all with the fluid, else the second half.
     engine : {"hybrid", "fluid", "packet"}
         By default the hybrid if flows react to marks and it knows their scheme, else the fluid. Packets, by simulated
-        moments too, take many times as long, and are for schemes that the fluid describes too coarsely.
+        moments too, take many times as long, and are for schemes that the fluid describes too coarsely, and for
+        ``burst`` and ``jitter`` of senders, which only they show.
     link : str
         Whose queue was measured; by default that of the trace, or else the one that is shared most.
     runs : int
@@ -97,10 +98,16 @@ def fit(
     make = maker_of(make_scenario, tuple(over) if isinstance(over, Mapping) else ())
     space = space_of(over)
     middle = resolve(make(**space.values(np.full(len(space.names), 0.5))))
+    of_packets = [name for name in space.names if name in OF_PACKETS]
     if engine is None:
-        engine = "hybrid" if draws_chance(middle) else "fluid"
+        engine = "packet" if of_packets else "hybrid" if draws_chance(middle) else "fluid"
     if engine not in ENGINES:
         raise InputError(f"engine: {str(engine)[:20]!r} is unknown; write {', '.join(ENGINES)}")
+    if of_packets and engine != "packet":
+        raise InputError(
+            f"over {of_packets[0]}: a queue of the {engine} does not show the packets of senders, and cannot tell it; "
+            "write engine='packet'"
+        )
     least = _LEAST_RUNS * len(space.names)
     usual = max(_HYBRID_RUNS if engine == "hybrid" else _OTHER_RUNS, least)
     runs = usual if runs is None else whole(runs, least, _MOST_RUNS, "runs")

@@ -22,6 +22,7 @@ from fluidcc.studies.sweeps.grid import check_takes
 from fluidcc.surface import nearest
 
 Make = Callable[..., Scenario]
+OF_PACKETS = ("burst", "jitter")  # of senders: what the queues of packets alone show
 
 
 def maker_of(scenario: Any, names: Sequence[str]) -> Make:
@@ -30,8 +31,8 @@ def maker_of(scenario: Any, names: Sequence[str]) -> Make:
     Parameters
     ----------
     scenario : callable or Scenario
-        Of a finished scenario, what is named are parameters of its flows' schemes, of its marking, or ``delay``, of
-        all links.
+        Of a finished scenario, what is named are parameters of its flows' schemes, of its marking, ``delay``, of
+        all links, or ``burst`` and ``jitter``.
     names : sequence of str
 
     Raises
@@ -47,7 +48,7 @@ def maker_of(scenario: Any, names: Sequence[str]) -> Make:
         check_takes(scenario, names)
         return cast(Make, scenario)
     of_schemes = {name for flow in scenario.flows for name in specs(type(flow.scheme))}
-    known = {*of_schemes, *specs(RED), "delay"}
+    known = {*of_schemes, *specs(RED), "delay", *OF_PACKETS}
     for name in names:
         if name not in known:
             near = nearest(name, known)
@@ -65,7 +66,8 @@ def maker_of(scenario: Any, names: Sequence[str]) -> Make:
             dataclasses.replace(link, **delay, marking=link.marking and dataclasses.replace(link.marking, **of_marking))
             for link in scenario.links
         )
-        return dataclasses.replace(scenario, flows=flows, links=links)
+        of_senders = {name: value for name, value in values.items() if name in OF_PACKETS}
+        return dataclasses.replace(scenario, flows=flows, links=links, **of_senders)
 
     return changed
 

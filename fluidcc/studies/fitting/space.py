@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fluidcc import units
-from fluidcc.builders.names import dimension_of, format_value
+from fluidcc.builders.names import dimension_of, format_value, spec_of
 from fluidcc.errors import InputError
 
 MOST = 6  # unknowns; a quadratic in more asks for thousands of runs
@@ -29,10 +29,12 @@ class Space:
         return self.low > 0
 
     def values(self, at: np.ndarray) -> dict[str, float]:
-        """Values [SI] at a point of the unit cube."""
+        """Values [SI] at a point of the unit cube; the nearest whole one of what counts."""
         found = {}
         for name, low, high, share in zip(self.names, self.low, self.high, at, strict=True):
             value = float(low * (high / low) ** share if low > 0 else low + (high - low) * share)
+            spec = spec_of(name)
+            value = float(round(value)) if spec is not None and spec.integer else value
             found[name] = units.marked(value, dimension_of(name))
         return found
 

@@ -12,7 +12,7 @@ from fluidcc.contract.models import Equilibrium as Side
 from fluidcc.contract.registry import equilibrium_of
 from fluidcc.engines.fluid.network import network_of
 from fluidcc.errors import InputError, NoClosedFormError
-from fluidcc.scenario.model import Link, Scenario, resolve
+from fluidcc.scenario.model import Link, Scenario, resolve, thresholds_in_bytes
 from fluidcc.surface import public
 from fluidcc.theory.control.fixed_point import (
     SAME,
@@ -69,7 +69,7 @@ def equilibrium(scenario: Scenario) -> Equilibrium:
         If the scenario makes no sense, a loaded link has no marking, or the flows exceed a link even when
         everything is marked.
     """
-    scenario = resolve(scenario)
+    scenario = thresholds_in_bytes(resolve(scenario))
     sides = [side for side in (equilibrium_of(flow.scheme) for flow in scenario.flows) if side is not None]
     whole = len(sides) == len(scenario.flows)
     by_marking = whole and all(side.solve_equilibrium is not None for side in sides)
@@ -191,7 +191,7 @@ def equilibria(scenario: Scenario) -> tuple[Equilibrium, ...]:
     InputError
         If the scenario makes no sense, or a scheme changes its state in jumps.
     """
-    scenario = resolve(scenario)
+    scenario = thresholds_in_bytes(resolve(scenario))
     found = _newton(scenario)
     sides = [side for side in (equilibrium_of(flow.scheme) for flow in scenario.flows) if side is not None]
     if all(side.marking_at is not None for side in sides) and not any(_step(link) for link in scenario.links):

@@ -27,7 +27,7 @@ from fluidcc.results.drawing import draw
 from fluidcc.results.identity import Comparable
 from fluidcc.results.text import shown
 from fluidcc.scenario import html
-from fluidcc.scenario.model import Scenario, resolve
+from fluidcc.scenario.model import Scenario, resolve, thresholds_in_bytes
 from fluidcc.surface import constructor, public
 from fluidcc.theory.control.fixed_point import Equilibrium, described, same, state_of
 from fluidcc.theory.control.local import local, near
@@ -180,7 +180,7 @@ def linearize(
             raise InputError(
                 "at: the published linearisation is of equal shares; leave it out, or write method='exact'"
             )
-        return _published(resolve(scenario))
+        return _published(thresholds_in_bytes(resolve(scenario)))
     if method != "exact":
         raise InputError(f"method: {str(method)[:20]!r} is unknown; write exact or paper")
     if at is not None and not isinstance(at, Equilibrium):

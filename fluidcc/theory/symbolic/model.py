@@ -11,7 +11,7 @@ from fluidcc.contract.bind import binder
 from fluidcc.contract.registry import names, scheme_of
 from fluidcc.contract.registry import scheme as scheme_named
 from fluidcc.errors import InputError
-from fluidcc.scenario.model import resolve
+from fluidcc.scenario.model import resolve, thresholds_in_bytes
 from fluidcc.surface import constructor, public
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def symbolic(
     """
     network = {"rate": rate, "delay": delay, "marking": marking}
     given = {name: value for name, value in network.items() if value is not None}
-    scenario = resolve(incast(flows, scheme=scheme, **given))
+    scenario = thresholds_in_bytes(resolve(incast(flows, scheme=scheme, **given)))
     flow = scenario.flows[0]
     known = scheme_of(flow.scheme)
     from fluidcc.theory.symbolic import rates

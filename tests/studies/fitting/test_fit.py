@@ -71,6 +71,29 @@ def test_a_nics_timer_from_packets(tmp_path: Path) -> None:
     assert (tmp_path / "fit.png").stat().st_size > 10_000
 
 
+def bursting(burst: float = 1.0) -> fc.Scenario:
+    marking = fc.RED("20KB", "100KB", "5%")
+    return fc.incast(8, rate="10Gbps", scheme=fc.DCQCN(), marking=marking, burst=burst)
+
+
+def test_a_nics_burst_from_packets() -> None:
+    """Within one packet, by packets without being asked to; 3 of 16 values would be by chance."""
+    trace = fc.simulate(bursting(4.0), "20ms", engine="packet", seed=99, sample_interval="5us")
+    found = fc.fit(trace, bursting(), {"burst": (1, 16)}, runs=100, window="5ms:20ms")
+    one = found.estimate["burst"]
+    assert found.engine == "packet"
+    assert abs(one.value - 4.0) <= 1.0
+    assert one.low <= 4.0 <= one.high
+    assert all(each == round(each) for each in (one.value, one.low, one.high))
+
+
+@pytest.mark.parametrize(("engine", "name"), [("hybrid", "burst"), ("fluid", "jitter")])
+def test_bursts_are_not_looked_for_where_no_packet_shows(engine: str, name: str) -> None:
+    trace = fc.simulate(bursting(), "1ms", engine="hybrid", sample_interval="5us")
+    with pytest.raises(fc.InputError, match=f"over {name}: a queue of the {engine} .* write engine='packet'"):
+        fc.fit(trace, bursting(), {name: (0.1, 1) if name == "jitter" else (1, 16)}, engine=engine)
+
+
 def test_the_sum_of_rates_counts_the_packets_of_each_sender() -> None:
     """Six counters of whole packets are less even than one of their sum, and a fit of fast changes sees it."""
     flows, time = fc.incast(6, rate="40Gbps"), np.arange(401) * 5e-6

@@ -24,6 +24,13 @@ def test_bounds_above_0_are_searched_in_their_logarithm_and_others_evenly() -> N
     assert space.shown(np.array([0.5, 0.25, 0.5])) == "timer = 100us, kmin = 2KB, rate_ai = 20Mbps"
 
 
+def test_what_counts_takes_whole_values() -> None:
+    """Bursts of 5.66 packets would be refused, and leave no run."""
+    space = space_of({"burst": (2, 16), "g": (0.5, 1)})
+    assert space.values(np.array([0.5, 0.5])) == pytest.approx({"burst": 6.0, "g": 0.5**0.5})
+    assert [space.values(np.array([share, 0.0]))["burst"] for share in (0.0, 0.1, 0.2, 1.0)] == [2.0, 2.0, 3.0, 16.0]
+
+
 @pytest.mark.parametrize(
     ("over", "says"),
     [
