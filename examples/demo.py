@@ -25,7 +25,7 @@ import fluidcc as fc
 from fluidcc.cli.audit import print_audit
 from fluidcc.cli.trial import HEADS, cells, table_of, tried
 from fluidcc.cli.trial import PICTURE as TRIAL
-from fluidcc.cli.tune_fabric import told_plateau
+from fluidcc.cli.tune_fabric import told_plateau, usual_bounds
 from fluidcc.operators.behaviour import with_buffers
 from fluidcc.operators.nvidia_settings import NEVER, canonical
 from fluidcc.operators.nvidia_text import base_name
@@ -120,10 +120,15 @@ def tune(found: fc.Audit, evaluations: int, seed: int = 1) -> fc.Tuning:
     if red is None:
         raise fc.InputError(f"{found.path}: {found.switch.name} has no WRED profile; turn ECN on first")
     link = (found.switch.rate, max(found.payloads))
+    least = usual_bounds(fc.Rate(found.switch.rate), [{"payload": each} for each in found.payloads])
     delay = found.switch.rate * 40e-6  # bytes of a round trip of 40 us, about that of a fabric with some queues
     return fc.tune(
         lambda **values: scenario_of(found, **values),
-        {"kmin": (2e3, max(delay, red.kmin)), "kmax": (20e3, 2 * max(delay, red.kmax)), **OVER},
+        {
+            "kmin": (least["kmin"][0], max(delay, red.kmin)),
+            "kmax": (least["kmax"][0], 2 * max(delay, red.kmax)),
+            **OVER,
+        },
         objective="queue_bytes.p99",
         subject_to=f"utilisation>={USED}",
         across={"flows": list(FLOW_COUNTS)},

@@ -15,10 +15,10 @@ from fluidcc.cli.request import Request, is_switch, nic_of, scenario_of
 from fluidcc.cli.stability import counts_of
 from fluidcc.cli.trial import PICTURE as TRIAL
 from fluidcc.cli.trial import table_of, tried
-from fluidcc.cli.tune_fabric import PICTURE, told_plateau, tune_on_fabric, yardsticks_of
+from fluidcc.cli.tune_fabric import PICTURE, told_plateau, tune_on_fabric, usual_bounds, yardsticks_of
 from fluidcc.errors import InputError
 from fluidcc.scenario.frames import payloads
-from fluidcc.units import TIME, show
+from fluidcc.units import TIME, Rate, show
 
 if TYPE_CHECKING:
     from fluidcc.operators import Commands
@@ -43,8 +43,8 @@ def command(
     over: Annotated[
         list[str],
         typer.Option(
-            metavar="NAME=LO:HI",
-            help="What is tuned, and its bounds; repeat. On a whole fabric kmin, kmax, pmax and g need none.",
+            metavar="NAME[=LO:HI]",
+            help="What is tuned, and its bounds, which kmin, kmax, pmax and g need not have; repeat.",
             autocompletion=complete.parameters,
         ),
     ],
@@ -324,22 +324,33 @@ def present(scenario: Scenario, scheme: str, names: list[str]) -> dict[str, floa
     return values
 
 
-def _bounds(request: Request, over: list[str]) -> dict[str, tuple[str, str]]:
+def _bounds(request: Request, over: list[str]) -> dict[str, tuple[Any, Any]]:
     from fluidcc.builders.names import SHAPES, check_name
 
-    bounds: dict[str, tuple[str, str]] = {}
+    bounds: dict[str, tuple[Any, Any]] = {}
+    usual = _usual(request) if any("=" not in text for text in over) else {}
     for text in over:
         name, equals, values = text.partition("=")
         name, ends = name.strip(), values.split(":")
-        if not equals or len(ends) != 2 or not all(end.strip() for end in ends):
+        if equals and (len(ends) != 2 or not all(end.strip() for end in ends)):
             raise InputError(f"--over: {text[:60]!r} is no NAME=LO:HI; write for example --over g=1/1024:1/16")
         spec = check_name(request.scheme, name, "--over")
         if name in SHAPES or name == "flows" or spec.static:
             raise InputError(f"--over: {name} is nothing to search between bounds; run fluidcc once for each value")
         if name in bounds:
             raise InputError(f"--over: {name} is given twice; give its bounds once")
-        bounds[name] = (ends[0].strip(), ends[1].strip())
+        if not equals and name not in usual:
+            raise InputError(f"--over: {name} has no usual bounds; write --over {name}=LO:HI")
+        bounds[name] = (ends[0].strip(), ends[1].strip()) if equals else usual[name]
     return bounds
+
+
+def _usual(request: Request) -> dict[str, tuple[Any, Any]]:
+    """Bounds for the speed of the port that marks and the packets that are sent."""
+    scenario = scenario_of(request)
+    rate = next((link.rate for link in scenario.links if link.marking is not None), scenario.links[0].rate)
+    sizes = payloads(nic_of(request), request.values().get(PACKET_SIZE)) if request.sources else [scenario.packet_size]
+    return usual_bounds(Rate(rate), [{"packet_size": float(size), "burst": scenario.burst} for size in sizes])
 
 
 def _cases(request: Request, flows: str | None, across: list[str], bounds: dict[str, Any]) -> dict[str, list[Any]]:

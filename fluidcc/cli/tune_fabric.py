@@ -272,7 +272,7 @@ def _bounds(
             raise InputError(f"--over: {name} is given twice; give its bounds once")
         if equals and (len(ends) != 2 or not all(ends)):
             raise InputError(f"--over: {text[:60]!r} is no NAME=LO:HI; write for example --over g=1/1024:1/16")
-        usual = _usual(network.host_rate, cases)
+        usual = usual_bounds(network.host_rate, cases)
         if not equals and name not in usual:
             raise InputError(f"--over: {name} has no usual bounds; write --over {name}=LO:HI")
         found[name] = (ends[0], ends[1]) if equals else usual[name]
@@ -289,7 +289,7 @@ def _bounds(
     return found
 
 
-def _usual(rate: Rate, cases: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, Any]]:
+def usual_bounds(rate: Rate, cases: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, Any]]:
     """No Kmin below the queue of bursts alone, and no threshold beyond twice what anybody uses at this rate."""
     from fluidcc.operators.capacity import queue_of_bursts
     from fluidcc.operators.reference_thresholds import yardsticks

@@ -73,11 +73,38 @@ def test_a_run_is_as_long_as_its_start_needs(
 
 
 @pytest.mark.parametrize(
+    ("more", "least", "most"),
+    [
+        (["--rate", "25Gbps", "--packet-size", "1000"], 4e3, 2 * 1_048_576),  # SONiC's template has the largest Kmin
+        (["--rate", "400Gbps", "--set", "packet_size=4096"], 16e3, 2 * 1_600_000),  # Alibaba's, in proportion
+    ],
+)
+def test_names_alone_are_tuned_between_the_usual_bounds(
+    more: list[str], least: float, most: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No Kmin below what eight flows' packets wait for each other, nor above twice what anybody uses at the speed."""
+    asked: list[Any] = []
+
+    def tune(_: Any, bounds: Any, **options: Any) -> None:
+        asked.append(bounds)
+        raise InputError("enough")
+
+    monkeypatch.setattr(fluidcc.studies.tuning, "tune", tune)
+    assert run(["tune", "dcqcn", "--over", "kmin", "--over", "kmax", "--over", "g=1/256:1/16", *more]) == 2
+    (found,) = asked
+    assert found["g"] == ("1/256", "1/16")
+    assert found["kmin"][0] == pytest.approx(least, rel=0.3)
+    assert found["kmin"][1] == most
+    assert found["kmax"][0] == 2 * found["kmin"][0]
+
+
+@pytest.mark.parametrize(
     ("arguments", "word"),
     [
         (["--over", "kmin=1KB"], "NAME=LO:HI"),
         (["--over", "kmin=1KB:2KB:3"], "NAME=LO:HI"),
         (["--over", "kmim=1KB:2KB"], "did you mean kmin"),
+        (["--over", "timer"], "timer has no usual bounds; write --over timer=LO:HI"),
         (["--over", "flows=2:8"], "nothing to search"),
         (["--over", "kmin=1KB:20KB", "--over", "kmin=1KB:30KB"], "twice"),
         ([*RANGES, "--across", "delay"], "--across"),
