@@ -252,3 +252,42 @@ KINDS = {
     "broadcast": Kind({"ring": broadcast}, lambda n: 1.0, ("chunks",), shared=False),
     "pipeline": Kind({"gpipe": pipeline}, lambda n: 1.0, ("chunks",), shared=False),
 }
+
+
+def done(kind: str, team: Team, algorithm: str | None = None) -> Ends:
+    """Schedule a collective by an algorithm, or its usual one; with servers, inside them first or last."""
+    made = KINDS[kind].algorithms[algorithm or next(iter(KINDS[kind].algorithms))]
+    if team.server == 1 or not KINDS[kind].within:
+        return made(team)
+    return _hierarchical(kind, team, made, KINDS[kind].within)
+
+
+def _hierarchical(kind: str, team: Team, algorithm: Callable[[Team], Ends], within: float) -> Ends:
+    """Schedule inside each server first or last, and between servers a team of each place's ranks with its share."""
+    graph, ranks, size = team.graph, list(team.ranks), team.server
+    inside = team.size * (size - 1) / size / team.server_rate
+    servers = [range(k, k + size) for k in range(0, len(ranks), size)]
+    before, after = (within == 2 or kind == "reduce-scatter"), (within == 2 or kind == "all-gather")
+
+    def together(of: Sequence[After], delay: float) -> list[list[int]]:
+        """Have each server's ranks wait until all of them have what they wait for."""
+        found: list[list[int]] = [[] for _ in ranks]
+        for server in servers:
+            joined = [graph.wait(ranks[server[0]], delay, np.unique(np.concatenate([of[r] for r in server])))]
+            for rank in server:
+                found[rank] = joined
+        return found
+
+    start: Sequence[After] = together(team.begins, inside) if before else team.begins
+    ends: list[After] = [[] for _ in ranks]
+    if len(servers) > 1:
+        for local in range(size):
+            mine = [server[local] for server in servers]
+            part = dataclasses.replace(
+                team, ranks=[ranks[r] for r in mine], size=team.size / size, begins=[start[r] for r in mine], server=1
+            )
+            for rank, each in zip(mine, algorithm(part), strict=True):
+                ends[rank] = each
+    else:
+        ends = list(start)
+    return together(ends, inside) if after else ends  # type: ignore[return-value]

@@ -29,6 +29,7 @@ from fluidcc.workloads.fabrics.topology import Topology
 
 _LONGEST = 1e3  # s
 _OF_SHAPE = tuple(name for name in keywords(named_topology) if name != "name")
+_INSIDE = ("server", "server_rate")  # of a file of operations, which says the rest
 _OF_JOB = ("bytes", "steps", "compute", "chunks", "algorithm", "skew", "server", "server_rate")
 
 
@@ -162,14 +163,17 @@ def cases_of(
     listed = [kinds] if isinstance(kinds, (Job, Replay)) else kinds
     if isinstance(listed, os.PathLike) or (isinstance(listed, str) and _is_file(listed)):
         name = Path(listed).name
-        _refuse({"hosts": hosts, "jobs": count, **given}, f"{name} says all that")
-        if str(listed).endswith(".toml"):
+        of_jobs = str(listed).endswith(".toml")
+        inside = {} if of_jobs else {key: value for key, value in given.items() if key in _INSIDE}
+        rest = {key: value for key, value in given.items() if key not in inside}
+        _refuse({"hosts": hosts, "jobs": count, **rest}, f"{name} says all that")
+        if of_jobs:
             found, lines = zip(*jobs_and_lines(listed), strict=True)
             return [Case(name, found, file=str(listed)[:200], lines=lines)]
-        listed = read_schedule(listed)
-    if isinstance(listed, Schedule):
-        lines = () if listed.files else (listed.line,)
-        return [Case(Path(listed.name).name, (Replay(listed),), file=listed.name, lines=lines)]
+        schedule = read_schedule(listed)
+        lines = () if schedule.files else (schedule.line,)
+        return [Case(Path(schedule.name).name, (Replay(schedule, **inside),), file=schedule.name, lines=lines)]
+    listed = [Replay(listed)] if isinstance(listed, Schedule) else listed
     if not isinstance(listed, (str, list, tuple)):
         raise InputError(f"kinds: {repr(kinds)[:40]} names none; write for example 'all-reduce', or give a Job")
     if not isinstance(listed, str) and any(isinstance(each, (Job, Replay)) for each in listed):

@@ -13,8 +13,8 @@ import numpy as np
 from fluidcc.errors import InputError
 from fluidcc.surface import constructor, nearest
 from fluidcc.units import RATE, RATIO, SIZE, TIME, quantity, refuse_bare_rate, show, whole
-from fluidcc.workloads.collectives.algorithms import KINDS, Ends, Kind, Team
-from fluidcc.workloads.collectives.building import After, Building
+from fluidcc.workloads.collectives.algorithms import KINDS, Ends, Kind, Team, done
+from fluidcc.workloads.collectives.building import Building
 from fluidcc.workloads.collectives.graph import Graph
 from fluidcc.workloads.collectives.schedule import Builder, Schedule
 
@@ -87,14 +87,14 @@ class Job:
             near = nearest(self.kind, KINDS) if isinstance(self.kind, str) else None
             hint = f"did you mean {near}? All are" if near else "write one of"
             raise InputError(f"kind: {repr(self.kind)[:40]} is unknown; {hint} {', '.join(KINDS)}")
-        refuse_bare_rate(self.server_rate, "server_rate")
+        server, rate = _server(self.server, self.server_rate)
         fields: dict[str, Any] = {
             "bytes": _within(self.bytes, SIZE, "bytes", 1.0, _LARGEST, "64MB"),
             "steps": whole(self.steps, 1, 100_000, "steps"),
             "compute": _within(self.compute, TIME, "compute", 0.0, _LONGEST, "1ms"),
             "chunks": whole(1 if self.chunks is None else self.chunks, 1, 4096, "chunks"),
             "skew": _within(0.0 if self.skew is None else self.skew, RATIO, "skew", 0.0, 10.0, "0.5"),
-            "server": whole(self.server, 1, 1024, "server"),
+            "server": server,
             "start": _within(self.start, TIME, "start", 0.0, _LONGEST, "1ms"),
         }
         for name in ("chunks", "skew"):
@@ -104,13 +104,6 @@ class Job:
         if not isinstance(algorithm, str) or algorithm not in kind.algorithms:
             known = " or ".join(kind.algorithms)
             raise InputError(f"algorithm: {self.kind} has no {repr(self.algorithm)[:30]}; write {known}")
-        if fields["server"] > 1 and self.server_rate is None:
-            raise InputError("server_rate: none is given beside server; write for example 400GB/s")
-        if fields["server"] == 1 and self.server_rate is not None:
-            raise InputError("server_rate: changes nothing without servers; write server=8 beside it")
-        rate = math.inf if self.server_rate is None else _within(
-            self.server_rate, RATE, "server_rate", 1.0, 1e15, "3.6Tbps"
-        )  # fmt: skip
         if self.ranks is not None:
             fields["ranks"] = self._ranks(fields["server"])
         if self.chunks is None and algorithm == "tree":
@@ -134,8 +127,7 @@ class Job:
     def _ranks(self, server: int) -> int | tuple[int, ...]:
         ranks = _hosts(self.ranks) if is_list(self.ranks) else None
         count = whole(len(ranks) if ranks is not None else self.ranks, 2, MOST_RANKS, "ranks")
-        if count % server:
-            raise InputError(f"server: {count} ranks are no whole number of servers of {server}; write a divisor")
+        _divide(count, server)
         return count if ranks is None else ranks
 
     @property
@@ -171,6 +163,8 @@ class Replay:
     start : quantity
         Before the first [s].
     name : str
+    server, server_rate
+        As of `Job`: ranks of one server, neighbours in order, copy inside it, and collectives go through it first.
 
     Raises
     ------
@@ -183,6 +177,8 @@ class Replay:
     steps: Any = 1
     start: Any = 0.0
     name: str = ""
+    server: Any = 1
+    server_rate: Any = None
 
     def __post_init__(self) -> None:
         """Read with units."""
@@ -193,8 +189,16 @@ class Replay:
             if len(hosts) != self.count:
                 raise InputError(f"ranks: the file has {self.count}; list as many hosts, or leave them out")
             object.__setattr__(self, "ranks", hosts)
-        object.__setattr__(self, "steps", whole(self.steps, 1, 100_000, "steps"))
-        object.__setattr__(self, "start", _within(self.start, TIME, "start", 0.0, _LONGEST, "1ms"))
+        server, rate = _server(self.server, self.server_rate)
+        _divide(self.count, server)
+        fields: dict[str, Any] = {
+            "steps": whole(self.steps, 1, 100_000, "steps"),
+            "start": _within(self.start, TIME, "start", 0.0, _LONGEST, "1ms"),
+            "server": server,
+            "server_rate": rate,
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
 
     @property
     def count(self) -> int:
@@ -206,6 +210,23 @@ class Replay:
         """Short description of the job."""
         told = f"{Path(self.schedule.name).name}: {len(self.schedule.operations):,} operations of {self.count} ranks"
         return told + (f", {self.steps} times" if self.steps > 1 else "")
+
+
+def _server(server: Any, rate: Any) -> tuple[int, float]:
+    """Read the number of ranks of a server, and the rate inside it [bytes/s], infinite without servers."""
+    refuse_bare_rate(rate, "server_rate")
+    found = whole(server, 1, 1024, "server")
+    if found > 1 and rate is None:
+        raise InputError("server_rate: none is given beside server; write for example 400GB/s")
+    if found == 1 and rate is not None:
+        raise InputError("server_rate: changes nothing without servers; write server=8 beside it")
+    return found, math.inf if rate is None else _within(rate, RATE, "server_rate", 1.0, 1e15, "3.6Tbps")
+
+
+def _divide(ranks: int, server: int) -> None:
+    """Refuse ranks that are no whole number of servers."""
+    if ranks % server:
+        raise InputError(f"server: {ranks} ranks are no whole number of servers of {server}; write a divisor")
 
 
 def _hosts(ranks: Any) -> tuple[int, ...]:
@@ -281,7 +302,7 @@ def work_of(jobs: Sequence[Job | Replay], hosts: Sequence[Sequence[int]], seed: 
 
 def _replayed(job: Replay, graph: Building, j: int, ranks: range) -> tuple[list[list[int]], list[list[int]]]:
     """Add a schedule as often as it is replayed; waits that begin and end each time."""
-    builder, begins, ends = Builder(job.schedule), [], []
+    builder, begins, ends = Builder(job.schedule, job.server, job.server_rate), [], []
     before: list[list[int]] = [[] for _ in ranks]
     for iteration in range(job.steps):
         graph.now = j, iteration
@@ -304,42 +325,7 @@ def _weights(job: Job, generator: np.random.Generator) -> np.ndarray | None:
 
 
 def _collective(job: Job, graph: Building, ranks: range, start: Ends, weights: np.ndarray | None) -> Ends:
-    kind = KINDS[job.kind]
-    algorithm = kind.algorithms[job.algorithm or ""]
     team = Team(
         graph, ranks, job.bytes, start, job.chunks, job.server, job.server_rate, job.compute, weights
     )  # fmt: skip
-    if job.server == 1 or not kind.within:
-        return algorithm(team)
-    return _hierarchical(job, team, algorithm, kind.within)
-
-
-def _hierarchical(job: Job, team: Team, algorithm: Any, within: float) -> Ends:
-    """Schedule inside each server first or last, and between servers a team of each place's ranks with its share."""
-    graph, ranks, size = team.graph, list(team.ranks), job.server
-    inside = job.bytes * (size - 1) / size / job.server_rate
-    servers = [range(k, k + size) for k in range(0, len(ranks), size)]
-    before, after = (within == 2 or job.kind == "reduce-scatter"), (within == 2 or job.kind == "all-gather")
-
-    def together(of: Sequence[After], delay: float) -> list[list[int]]:
-        """Have each server's ranks wait until all of them have what they wait for."""
-        found: list[list[int]] = [[] for _ in ranks]
-        for server in servers:
-            joined = [graph.wait(ranks[server[0]], delay, np.unique(np.concatenate([of[r] for r in server])))]
-            for rank in server:
-                found[rank] = joined
-        return found
-
-    start: Sequence[After] = together(team.begins, inside) if before else team.begins
-    ends: list[After] = [[] for _ in ranks]
-    if len(servers) > 1:
-        for local in range(size):
-            mine = [server[local] for server in servers]
-            part = dataclasses.replace(
-                team, ranks=[ranks[r] for r in mine], size=job.bytes / size, begins=[start[r] for r in mine], server=1
-            )
-            for rank, each in zip(mine, algorithm(part), strict=True):
-                ends[rank] = each
-    else:
-        ends = list(start)
-    return together(ends, inside) if after else ends  # type: ignore[return-value]
+    return done(job.kind, team, job.algorithm)

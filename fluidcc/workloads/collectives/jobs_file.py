@@ -20,7 +20,7 @@ _EXPECTED = (
 )
 _LARGEST = 1 << 24  # bytes
 _FIELDS = tuple(field.name for field in dataclasses.fields(Job))
-_OF_FILE = ("file", "ranks", "steps", "start", "name")  # of a job that replays a file
+_OF_FILE = ("file", "ranks", "steps", "start", "name", "server", "server_rate")  # of a job that replays a file
 _HEADER = re.compile(r"\s*\[\[\s*job\s*\]\]")
 
 
@@ -31,7 +31,8 @@ def read_jobs(path: str | os.PathLike[str]) -> list[Job | Replay]:
     A line ``fluidcc_jobs = 1``, and for each job a table ``[[job]]`` with fields of `Job`: ``kind``, ``bytes``,
     ``ranks`` (how many, or a list of hosts), ``steps``, ``compute``, ``chunks``, ``algorithm``, ``skew``, ``server``,
     ``server_rate``, ``start``, ``name``. A table with ``file`` replays that file (GOAL, SimAI, Chakra), a path from the
-    folder of the TOML; next to it are ``ranks`` (a list of hosts), ``steps``, ``start`` and ``name``.
+    folder of the TOML; next to it are ``ranks`` (a list of hosts), ``steps``, ``start``, ``name``, ``server`` and
+    ``server_rate``.
 
     Parameters
     ----------

@@ -258,11 +258,10 @@ def run(
 
 def _given(job: Job | Replay) -> dict[str, Any]:
     """Return fields that a job takes back as they were given, without what would change nothing."""
-    if isinstance(job, Replay):
-        return {}
-    chunks = job.chunks if "chunks" in KINDS[job.kind].takes else None
-    found: dict[str, Any] = {"chunks": chunks, "skew": job.skew or None}
-    return found | {"server_rate": None if job.server == 1 else f"{job.server_rate!r}B/s"}
+    found: dict[str, Any] = {"server_rate": None if job.server == 1 else f"{job.server_rate!r}B/s"}
+    if isinstance(job, Job):
+        found |= {"chunks": job.chunks if "chunks" in KINDS[job.kind].takes else None, "skew": job.skew or None}
+    return found
 
 
 def _expected(laid: Laid, left: np.ndarray, arrived: np.ndarray) -> float:

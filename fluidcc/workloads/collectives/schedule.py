@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
+from collections import Counter, defaultdict
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from fluidcc.errors import InputError
 from fluidcc.surface import constructor, public
-from fluidcc.workloads.collectives.algorithms import KINDS, Team
+from fluidcc.workloads.collectives.algorithms import Team, done
 from fluidcc.workloads.collectives.building import Building
 
 LARGEST = 10**15  # bytes of a transfer, or ns of a calculation: digits that files may have
@@ -89,8 +91,8 @@ class Schedule:
 class Builder:
     """Operations of a schedule in an order in which all can be done, to be added to a graph once or several times."""
 
-    def __init__(self, schedule: Schedule) -> None:
-        self.schedule = schedule
+    def __init__(self, schedule: Schedule, server: int = 1, server_rate: float = np.inf) -> None:
+        self.schedule, self.server, self.server_rate = schedule, server, server_rate
         self.operations = schedule.operations
         self.sender = self._matched()
         self.parts: dict[int, list[int]] = {}  # of a collective, its ranks' operations, by the first of them
@@ -183,7 +185,10 @@ class Builder:
                 continue
             after, rank = self._after(i, place, begins), first + each.rank
             if each.kind == "send":
-                place[i] = graph.send(rank, first + each.peer, each.amount, after, in_order=False)
+                if each.rank // self.server == each.peer // self.server:
+                    place[i] = graph.copy(rank, first + each.peer, each.amount / self.server_rate, after)
+                else:
+                    place[i] = graph.send(rank, first + each.peer, each.amount, after, in_order=False)
                 ends[each.peer].append(place[i])
             elif each.kind == "calc":
                 # No time behind one other is the other, but for a send, which is done for a calculation as it arrives.
@@ -211,11 +216,20 @@ class Builder:
             [graph.wait(rank, 0.0, self._after(part, place, begins))] for rank, part in zip(ranks, parts, strict=True)
         ]
         if len(ranks) > 1:
-            algorithm = next(iter(KINDS[each.kind].algorithms.values()))
             # On connections of its own, so that no communicator waits behind another.
-            ends = algorithm(Team(graph, ranks, each.amount, ends, channel=each.tag))
+            server = {"server": self._together(i), "server_rate": self.server_rate}
+            ends = done(each.kind, Team(graph, ranks, each.amount, ends, channel=each.tag, **server))
         for rank, part, came in zip(ranks, parts, ends, strict=True):
             place[part] = graph.wait(rank, 0.0, came)
+
+    def _together(self, i: int) -> int:
+        """Return how many ranks of a collective are in each server."""
+        group = self.operations[i].group
+        counts = Counter(rank // self.server for rank in group)
+        if len(set(counts.values())) > 1:
+            told = f"has {max(counts.values())} of its {len(group)} ranks in one server and {min(counts.values())}"
+            raise self._wrong(i, f"{told} in another, which is not read; give another server")
+        return counts.popitem()[1]
 
     def _ordered(self) -> list[int]:
         """Return all operations, each behind what it needs; a collective needs what any of its ranks needs."""

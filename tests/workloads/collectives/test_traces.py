@@ -508,6 +508,51 @@ def scrambled(raw: bytes, generator: random.Random) -> bytes:
     return raw
 
 
+@pytest.mark.parametrize(
+    ("server", "expected"),
+    [
+        (2, {"TP": 2 * 20e-6 + 2 * 20e-6, "DP": ring(60_000, 2, 2)}),  # twice half of 40 KB at 1 GB/s, there and back
+        (4, {"TP": 4 * 20e-6, "DP": 60e-6}),
+    ],
+)
+def test_a_tensor_group_in_one_server_by_hand(tmp_path: Path, server: int, expected: dict[str, float]) -> None:
+    """All-reduces of 40 KB forward and back, and one of 60 KB over both servers, or in the one that all are in."""
+    path = tmp_path / "a.txt"
+    path.write_text(
+        HEAD.replace("\n2\n", "\n1\n") + "first -1 3000 ALLREDUCE 40000 5000 ALLREDUCE 40000 7000 ALLREDUCE 60000 0\n"
+    )
+    job = Replay(read_simai(path), server=server, server_rate="1GB/s")
+    work = work_of([job], [[0, 1, 2, 3]])
+    began = idle(work.graph)
+    took = max(began[i] for i in work.ends[0][0])
+    assert took == pytest.approx(15e-6 + sum(expected.values()), rel=1e-9)
+
+
+def test_messages_inside_a_server_are_copies(tmp_path: Path) -> None:
+    """Of four messages one after the other, two stay inside servers, at 10 GB/s."""
+    path = tmp_path / "a.goal"
+    text = "num_ranks 4\nrank 0 {\nsend 1000b to 1\nrecv 1000b from 3\n}\n"
+    for rank in (1, 2, 3):
+        text += f"rank {rank} {{\nr: recv 1000b from {rank - 1}\ns: send 1000b to {(rank + 1) % 4}\ns requires r\n}}\n"
+    path.write_text(text)
+    for server, expected in ((1, 4 * 2e-6), (2, 2 * 2e-6 + 2 * 0.1e-6)):
+        rate = None if server == 1 else "10GB/s"
+        work = work_of([Replay(read_goal(path), server=server, server_rate=rate)], [[0, 1, 2, 3]])
+        began = idle(work.graph)
+        assert max(began[i] for i in work.ends[0][0]) == pytest.approx(expected, rel=1e-9)
+
+
+def test_groups_that_servers_divide_unevenly_are_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, *[wire.trace(all_reduce(0, 40_000, pg_name=name)) for name in "aaab"])
+    job = Replay(read_chakra(path), server=2, server_rate="1GB/s")
+    with pytest.raises(InputError, match="node 0: has 2 of its 3 ranks in one server and 1 in another"):
+        work_of([job], [[0, 1, 2, 3]])
+    with pytest.raises(InputError, match="server: 4 ranks are no whole number of servers of 3"):
+        Replay(read_chakra(path), server=3, server_rate="1GB/s")
+    with pytest.raises(InputError, match="server_rate: none is given"):
+        Replay(read_chakra(path), server=2)
+
+
 def test_jobs_of_files_side_by_side(tmp_path: Path) -> None:
     """A trace twice, later and on hosts of its own, next to a collective."""
     written(tmp_path, *[wire.trace(all_reduce(0, 40_000))] * 2)
