@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -184,6 +185,8 @@ def command(
         defaults=not no_defaults,
         dask=scheduler,
     )
+    if not (found.confirmed and found.best.kept):
+        found.notes.extend(_mends(example, request.scheme, bounds))
     command = ""
     if request.sources and found.confirmed and found.best.kept:
         trial = tried(
@@ -217,6 +220,21 @@ def command(
         _print(request.title, found, files)
         if command:
             print(f"repeat it by:\n  {command}")
+
+
+def _mends(scenario: Scenario, scheme: str, bounds: Mapping[str, Any]) -> list[str]:
+    """Say what the audit would mend first of a NIC whose byte counter makes faster flows grow faster."""
+    if scheme != "dcqcn" or {"byte_counter", "timer"} & bounds.keys():
+        return []
+    flow = next(flow for flow in scenario.flows if flow.scheme.name == scheme)
+    counter, timer = float(flow.scheme.byte_counter), float(flow.scheme.timer)
+    if counter >= timer * float(flow.line_rate):
+        return []
+    every = show(counter / float(flow.line_rate), TIME)
+    return [
+        f"the byte counter fires every {every} at line rate and the timer every {show(timer, TIME)}: the faster flow "
+        "grows faster, whatever the thresholds; add --set byte_counter=1TB, as if it were off (rpg_byte_reset 0)"
+    ]
 
 
 def is_fabric(topology: str) -> bool:

@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+import fluidcc as fc
 import fluidcc.studies.tuning
 from fluidcc.cli.app import run
+from fluidcc.cli.tune import _mends
 from fluidcc.errors import InputError
+from fluidcc.scenario.model import resolve
 
 FAST = ["--until", "5ms", "--evaluations", "10", "--seeds", "2", "--sensitivity", "0"]
 RANGES = ["--over", "kmin=2KB:100KB", "--over", "pmax=1%:50%"]
@@ -132,6 +135,24 @@ def test_one_line_for_what_makes_no_sense(arguments: list[str], word: str, capsy
     assert word in said.err
     assert said.err.count("\n") == 1
     assert said.out == ""
+
+
+@pytest.mark.parametrize(
+    ("sets", "bounds", "hint"),
+    [
+        ({}, {"kmin": 1}, True),  # 32 KB at 100 Gb/s: every 2.6 us, where the timer takes 300
+        ({}, {"byte_counter": 1}, False),
+        ({"byte_counter": 4e6}, {"kmin": 1}, False),
+        ({"byte_counter": 3.7e6}, {"kmin": 1}, True),
+    ],
+)
+def test_where_nothing_is_found_the_byte_counter_is_named(sets: Any, bounds: Any, hint: bool) -> None:
+    """It makes flows unfair whatever the thresholds; with a timer of 300 us from 3.75 MB at 100 Gb/s on it does not."""
+    scheme = fc.DCQCN(**{"byte_counter": 32767.0, "timer": 300e-6, **sets})
+    scenario = resolve(fc.incast(2, rate="100Gbps", scheme=scheme))
+    found = _mends(scenario, "dcqcn", bounds)
+    assert bool(found) is hint
+    assert all("--set byte_counter=1TB" in each for each in found)
 
 
 def test_what_packets_refuse_is_not_typed(
