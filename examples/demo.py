@@ -33,7 +33,7 @@ from fluidcc.plotting.sweeps import format_value, plot_sweep
 from fluidcc.studies.tuning.cases import FLOWS as FLOW_COUNTS
 from fluidcc.studies.tuning.cases import SEARCHED, changed, in_words, length, packet_cases, packet_guards
 from fluidcc.studies.tuning.goal import TUNED
-from fluidcc.units import scale_of, show
+from fluidcc.units import Rate, scale_of, show
 
 HERE = Path(__file__).parent
 FLOWS = 8  # of the audit; settings must do with each of `fluidcc.studies.tuning.cases.FLOWS`
@@ -120,7 +120,7 @@ def tune(found: fc.Audit, evaluations: int, seed: int = 1) -> fc.Tuning:
     if red is None:
         raise fc.InputError(f"{found.path}: {found.switch.name} has no WRED profile; turn ECN on first")
     link = (found.switch.rate, max(found.payloads))
-    least = usual_bounds(fc.Rate(found.switch.rate), [{"payload": each} for each in found.payloads])
+    least = usual_bounds(Rate(found.switch.rate), [{"payload": each} for each in found.payloads])
     delay = found.switch.rate * 40e-6  # bytes of a round trip of 40 us, about that of a fabric with some queues
     return fc.tune(
         lambda **values: scenario_of(found, **values),
