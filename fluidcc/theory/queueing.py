@@ -219,7 +219,7 @@ def burst_queue(
 @functools.lru_cache(maxsize=64)
 def _found(flows: int, burst: int, spacing: float, load: float) -> np.ndarray[Any, Any]:
     """P(V > x) for x = 0, 1, ..., V being the work that a packet of a burst finds."""
-    from scipy.stats import binom
+    from scipy.special import gammaln, xlogy  # scipy.stats would take most of a second
 
     others = flows - 1
     period, most = flows * burst / load, others * burst
@@ -227,11 +227,13 @@ def _found(flows: int, burst: int, spacing: float, load: float) -> np.ndarray[An
     # Row u, column m: others sent m packets in the time u before now, and the server was idle at its beginning.
     crossings = np.zeros((last + 1, most + 1))
     numbers, points = np.arange(flows), 1 << most.bit_length()
+    ways = gammaln(flows) - gammaln(numbers + 1) - gammaln(flows - numbers)
     before = spacing * np.arange(burst)  # ages at which a flow has sent one packet more
     for u in range(1, last + 1):
         sent = np.append(0.0, np.diff(np.append(np.clip(before, 0.0, u), u)) / u)
         idle = np.maximum(1 - (others - numbers) * burst / (period - u), 0.0)
-        weights = binom.pmf(numbers, others, u / period) * idle
+        share = u / period
+        weights = np.exp(ways + xlogy(numbers, share) + xlogy(others - numbers, 1 - share)) * idle
         (likely,) = np.nonzero(weights > 1e-4 * _LEAST_CHANCE)
         transform, total = np.fft.rfft(sent, points), 0.0
         for n in range(likely[-1], likely[0] - 1, -1) if len(likely) else ():
