@@ -96,7 +96,9 @@ def packets_and_thresholds(port: SwitchPort, packet_bytes: Sequence[float] = PAC
     said = f"{FLOWS} flows that fill the link get {100 * marked:.2g} % of packets marked by bursts of {BURST} alone"
     if low:
         wanted = least_kmin(packet_bytes)
-        fits = port.kmax > wanted
+        if marked >= _MARKED:
+            wanted = max(wanted, round(bursts.quantile(1 - _MARKED)))
+        fits = port.kmax >= wanted + max(packet_bytes)  # else one packet climbs what is left of the ramp
         yield Finding(
             "warn",
             "Kmin is below two packets",
