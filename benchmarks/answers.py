@@ -80,7 +80,7 @@ def elsewhere(files: tuple[Path, Path], point: dict[str, float], seeds: int) -> 
     flows = fc.fabric(
         sent.options, SHAPE, workload="hadoop", load=0.4, until=2.5e7 / rate, seeds=which, **rates
     )  # fmt: skip
-    total = f"{64 * 64 * 1e5 * rate / 12.5e9:.0f}B"
+    total = f"{64 * 1e5 * rate / 12.5e9:.0f}B"
     jobs = fc.collective("all-to-all", SHAPE, sent.options, bytes=total, seeds=which, **rates)
     ratios = {name: value for name, value in flows.against("dcqcn-new", "dcqcn").items() if name in MEASURES}
     lost = [sum(run.slowdown.unfinished for run in flows.of(name)) for name in ("dcqcn-new", "dcqcn")]

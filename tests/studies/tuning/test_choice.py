@@ -166,6 +166,17 @@ def test_the_plateau_is_what_is_about_as_good_and_misses_nothing(monkeypatch: py
     assert made.plateau == []
 
 
+def test_a_point_that_ran_in_some_cases_only_is_on_no_plateau(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Above 0.6 bursts leave less; those that were behind four others before bursts ran seem to be as good."""
+    made, _ = in_packets(
+        monkeypatch,
+        lambda eta, case: 0.97 - abs(eta - 0.6) / 4 - (0.2 if case["burst"] > 1 and eta > 0.6 else 0.0),
+    )
+    made.by_packets(None)
+    assert len(made.plateau) > 2
+    assert all(point["eta"] <= 0.6 for point in made.plateau)
+
+
 def test_a_variable_that_the_plateau_covers_half_of_does_not_matter() -> None:
     """By ratios where the range is searched so; four settings say nothing yet."""
     space = space_of({"kmin": (10e3, 1e6), "pmax": (0.1, 0.5)})

@@ -198,3 +198,13 @@ def test_rates_keep_their_mark_so_that_they_can_be_given_again() -> None:
         assert isinstance(point["rate_ai"], Rate)
         assert not isinstance(point["g"], Rate)
         assert point == pytest.approx({"rate_ai": 1.25e6, "g": 1 / 16})
+
+
+def test_what_one_would_type_stays_in_the_range() -> None:
+    """Two digits of 127 KB are 130 KB, beyond the end; ends stay as they are, and so does what no device takes."""
+    (narrow,) = space_of({"kmin": ("123KB", "128KB")}).variables
+    assert [narrow.rounded(value) for value in (123e3, 124e3, 127e3, 128e3)] == [123e3, 123e3, 128e3, 128e3]
+    (wide,) = space_of({"kmin": ("1KB", "1MB")}).variables
+    assert wide.rounded(127e3) == 130e3
+    (free,) = space_of({"eta": (0.4, 0.8)}).variables
+    assert free.rounded(0.4567) == 0.4567
