@@ -6,7 +6,8 @@ Eight ports of 25 to 800 Gb/s: both samples, switches of four other formats, and
 speeds. For each the demo finds a setting on an incast. Then this and the present one run on leaf-spine:8x4x8, hadoop
 at 40 % load and an all-to-all of all hosts, in packets of the size that was tuned for, with seeds that nothing was
 chosen by. Stated before measuring: in none the 99th percentile of slowdowns to 100 KB or beyond 1 MB, or the time of
-the collective, is above the present setting's by more than its interval and half a per cent, or else the answer said "Worse".
+the collective, is above the present setting's by more than its interval and half a per cent, or else the answer said
+"Worse".
 """
 
 from __future__ import annotations
