@@ -4,6 +4,7 @@
 minutes of a core), and prints for each scheme and pattern in how many the time was within 5 %, with Wilson's 95 %
 interval. ``--jobs ring,tree --cases 0:40 --schemes hpcc`` take less or more of it. With ``--kept FILE.jsonl`` results
 are kept line by line, and those there are not run again. Every case is drawn from its pattern and number alone.
+``--jobs trace`` draws SimAI workloads, whose rings of two kinds of groups overlap with each other and with compute.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +21,7 @@ import numpy as np
 
 import fluidcc as fc
 from benchmarks.flow_level import fabric
-from fluidcc.workloads.collectives import Job
+from fluidcc.workloads.collectives import Job, Replay, read_simai
 from fluidcc.workloads.collectives.mapping import laid_out
 from fluidcc.workloads.collectives.run import Case, run
 from fluidcc.workloads.collectives.validity import beyond_target
@@ -27,6 +29,7 @@ from fluidcc.workloads.fabrics import Topology
 
 SCHEMES = ("none", "dctcp", "swift", "hpcc", "nscc", "timely", "acc", "dcqcn")
 PATTERNS = ("ring", "tree", "all-to-all", "chain")
+TRACE = "trace"
 CASES = 60
 SEEDS = {"dcqcn": 4}  # of schemes in which chance decides; 1 of others
 AIM = 0.05
@@ -45,8 +48,10 @@ class Drawn(NamedTuple):
 
 def drawn(pattern: str, number: int) -> Drawn:
     """One of the random cases: jobs of one kind, one or two of them side by side."""
-    rng = np.random.default_rng([20, 4, PATTERNS.index(pattern), number])
+    rng = np.random.default_rng([20, 4, (*PATTERNS, TRACE).index(pattern), number])
     topology, name, over, links = fabric(rng)
+    if pattern == TRACE:
+        return _trace(rng, topology, f"{name}{'' if over is None else f' {over:g}:1'} {links}")
     jobs = 2 if rng.random() < 1 / 4 else 1
     count = len(topology.hosts)
     most = count // jobs
@@ -74,6 +79,29 @@ def drawn(pattern: str, number: int) -> Drawn:
     over_words = "" if over is None else f" {over:g}:1"
     says = f"{name}{over_words} {links}, {jobs} x {job.says} {fields}, {placement}"
     return Drawn(says, topology, Case(kind, (job,) * jobs), placement)
+
+
+def _trace(rng: np.random.Generator, topology: Topology, says: str) -> Drawn:
+    """A SimAI workload of rings: two to four layers with compute of 3 to 300 us, and 0.2 to 6 MB in each collective."""
+    tensor = int(rng.choice([2, 2, 4]))
+    ranks = len(topology.hosts) // tensor * tensor
+    layers = int(rng.integers(2, 5))
+    kinds = rng.choice(["ALLREDUCE", "ALLGATHER", "REDUCESCATTER", "NONE"], (layers, 3))
+    kinds[:, 2] = "ALLREDUCE"
+    sizes = 10 ** rng.uniform(5.3, 6.8, (layers, 3))
+    sizes *= min(1.0, _TOTAL / (2 * ranks * sizes.sum()))
+    times = 10 ** rng.uniform(3.5, 5.5, (layers, 3))  # ns
+    text = f"HYBRID_TRANSFORMER model_parallel_NPU_group: {tensor} all_gpus: {ranks}\n{layers}\n"
+    for row in zip(times, kinds, sizes, strict=True):
+        parts = " ".join(f"{time:.0f} {kind} {size:.0f}" for time, kind, size in zip(*row, strict=True))
+        text += f"layer -1 {parts} 0\n"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / TRACE
+        path.write_text(text)
+        schedule = read_simai(path)
+    placement = str(rng.choice(["block", "round-robin", "random"]))
+    job = Replay(schedule)
+    return Drawn(f"{says}, {job.says}, groups of {tensor}, {placement}", topology, Case(TRACE, (job,)), placement)
 
 
 def measured(

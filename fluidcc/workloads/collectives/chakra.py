@@ -82,8 +82,9 @@ def _files(path: Path) -> tuple[str, list[Path]]:
     ending = given[3] if given else min((found[3] for found in matches), default="et")
     at = {int(found[2]): folder / found[0] for found in matches if found[3] == ending}
     shown = str(folder / name)[:200]
-    if not at:
-        raise InputError(f"{str(path)[:200]}: there is no {name[:60]}.0.{ending}; give {EXPECTED}")
+    wanted = int(given[2]) if given else 0
+    if not at or (given and wanted not in at):
+        raise InputError(f"{str(path)[:200]}: there is no {name[:60]}.{wanted}.{ending}; give {EXPECTED}")
     lacking = next((rank for rank in range(max(at) + 1) if rank not in at), None)
     if lacking is not None:
         raise InputError(f"{shown}.{lacking}.{ending}: is missing, and rank {max(at)} is there; give {EXPECTED}")

@@ -68,7 +68,7 @@ def collective(
     schemes : str, sequence of str, or mapping
         As of `fabric`.
     hosts : int
-        How many are used, all by default; of kinds.
+        How many are used, all by default; of kinds, and of a SimAI workload that does not say.
     jobs : int
         How many equal jobs do each kind side by side, with as many ranks each; 1 by default.
     placement : {"block", "round-robin", "random"} or sequence of int
@@ -166,11 +166,13 @@ def cases_of(
         of_jobs = str(listed).endswith(".toml")
         inside = {} if of_jobs else {key: value for key, value in given.items() if key in _INSIDE}
         rest = {key: value for key, value in given.items() if key not in inside}
-        _refuse({"hosts": hosts, "jobs": count, **rest}, f"{name} says all that")
+        _refuse({"hosts": hosts if of_jobs else None, "jobs": count, **rest}, f"{name} says all that")
         if of_jobs:
             found, lines = zip(*jobs_and_lines(listed), strict=True)
             return [Case(name, found, file=str(listed)[:200], lines=lines)]
-        schedule = read_schedule(listed)
+        total = len(topology.hosts)
+        schedule = read_schedule(listed, total if hosts is None else whole(hosts, 2, total, "hosts"))
+        _refuse({"hosts": None if schedule.ranks == hosts else hosts}, f"{name} is of {schedule.ranks} ranks")
         lines = () if schedule.files else (schedule.line,)
         return [Case(Path(schedule.name).name, (Replay(schedule, **inside),), file=schedule.name, lines=lines)]
     listed = [Replay(listed)] if isinstance(listed, Schedule) else listed

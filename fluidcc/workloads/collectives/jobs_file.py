@@ -12,7 +12,7 @@ from typing import Any
 from fluidcc.errors import InputError
 from fluidcc.files import read_whole
 from fluidcc.surface import nearest, public
-from fluidcc.workloads.collectives.jobs import Job, Replay
+from fluidcc.workloads.collectives.jobs import Job, Replay, is_list
 from fluidcc.workloads.collectives.read import read_schedule
 
 _EXPECTED = (
@@ -105,7 +105,8 @@ def _job(table: dict[str, Any], index: int, text: str, name: str, folder: Path) 
     if "file" in table:
         if not isinstance(table["file"], str):
             raise InputError(f"{name}, line {_line(text, 'file', index)}: file: is no text; write it in quotes")
-        schedule = read_schedule(folder / table["file"])
+        hosts: Any = table.get("ranks")
+        schedule = read_schedule(folder / table["file"], len(hosts) if is_list(hosts) else None)
     try:
         if schedule is not None:
             return Replay(schedule, **{key: value for key, value in table.items() if key != "file"})

@@ -17,8 +17,8 @@ _EXPECTED = (
 )
 
 
-def read_schedule(path: str | os.PathLike[str]) -> Schedule:
-    """Read a file of operations.
+def read_schedule(path: str | os.PathLike[str], ranks: int | None = None) -> Schedule:
+    """Read a file of operations, of so many ranks if it leaves that open.
 
     Raises
     ------
@@ -28,4 +28,4 @@ def read_schedule(path: str | os.PathLike[str]) -> Schedule:
     if is_chakra(Path(path)):
         return read_chakra(path)
     lines = Lines(path, _EXPECTED, LARGEST_LIST)
-    return simai_of(lines) if is_simai(next(iter(lines.peek()), "")) else goal_of(lines)
+    return simai_of(lines, ranks) if is_simai(next(iter(lines.peek()), "")) else goal_of(lines)

@@ -50,7 +50,7 @@ class _Layer(NamedTuple):
 
 
 @public()
-def read_simai(path: str | os.PathLike[str]) -> Schedule:
+def read_simai(path: str | os.PathLike[str], ranks: int | None = None) -> Schedule:
     """Read a SimAI workload, of which every rank does all layers.
 
     Forward through the layers, a rank computes and then waits for the layer's collective; back again it does so for the
@@ -61,6 +61,8 @@ def read_simai(path: str | os.PathLike[str]) -> Schedule:
     Parameters
     ----------
     path : str or path
+    ranks : int, optional
+        How many, where the first line has no ``all_gpus``.
 
     Returns
     -------
@@ -71,10 +73,10 @@ def read_simai(path: str | os.PathLike[str]) -> Schedule:
     InputError
         If it is none, with the line.
     """
-    return simai_of(Lines(path, _EXPECTED, LARGEST_LIST))
+    return simai_of(Lines(path, _EXPECTED, LARGEST_LIST), ranks)
 
 
-def simai_of(lines: Lines) -> Schedule:
+def simai_of(lines: Lines, ranks: int | None) -> Schedule:
     """Read the lines of a SimAI workload."""
     first = lines.next("the way of training")
     way = _WAYS.get(first[0])
@@ -82,24 +84,24 @@ def simai_of(lines: Lines) -> Schedule:
         near = nearest(first[0], _WAYS)
         hint = f"did you mean {near}?" if near else f"write one of {', '.join(_WAYS)}"
         raise lines.wrong(f"{first[0][:40]!r} is no way of training that is read; {hint}")
-    sizes = _sizes(lines, first, way)
-    line, ranks = lines.at, sizes["all"]
+    sizes = _sizes(lines, first, way, ranks)
+    line, count = lines.at, sizes["all"]
     words = []
     if sizes["pp"] > 1:
         words.append(f"{lines.name}, line {line}: pp_comm has no effect: stages send each other nothing, as in SimAI")
     given = lines.next("the number of layers")
     if len(given) != 1:
         raise lines.wrong(f"{' '.join(given)[:40]!r} is no number of layers; write that alone")
-    count = lines.number(given[0], int, 1, "number of layers", MOST_FLOWS)
+    announced = lines.number(given[0], int, 1, "number of layers", MOST_FLOWS)
     layers = [_layer(lines, row, way) for row in lines.rows()]
-    if len(layers) != count:
-        raise lines.wrong(f"there are {len(layers)} layers, and {count} are announced; write as many")
+    if len(layers) != announced:
+        raise lines.wrong(f"there are {len(layers)} layers, and {announced} are announced; write as many")
     steps = way(layers)
-    if len(steps) * ranks > MOST_FLOWS:
-        raise lines.wrong(f"{ranks} ranks do more than {MOST_FLOWS:,} operations; give fewer layers or ranks")
+    if len(steps) * count > MOST_FLOWS:
+        raise lines.wrong(f"{count} ranks do more than {MOST_FLOWS:,} operations; give fewer layers or ranks")
     groups = _groups(sizes)
     operations: list[Operation] = []
-    for rank in range(ranks):
+    for rank in range(count):
         place = len(operations)
         for at, kind, amount, group, requires in steps:
             mine = [place + k for k in requires]
@@ -107,7 +109,7 @@ def simai_of(lines: Lines) -> Schedule:
             if group:
                 made.group, made.tag = groups[group](rank), [*groups].index(group)
             operations.append(made)
-    return Schedule(lines.name, ranks, operations, line, tuple(words))
+    return Schedule(lines.name, count, operations, line, tuple(words))
 
 
 def is_simai(word: str) -> bool:
@@ -115,9 +117,9 @@ def is_simai(word: str) -> bool:
     return word in _WAYS or word.startswith("HYBRID_") or word == "DISTRIBUTED_INFERENCE"
 
 
-def _sizes(lines: Lines, words: list[str], way: Way) -> dict[str, int]:
+def _sizes(lines: Lines, words: list[str], way: Way, ranks: int | None) -> dict[str, int]:
     """Return sizes of groups: tp, ep, pp, dp, and the number of all ranks."""
-    found = {"tp": 1, "ep": 1, "pp": 1, "all": 0}
+    found = {"tp": 1, "ep": 1, "pp": 1, "all": ranks or 0}
     for word, value in zip(words[1:], [*words[2:], ""], strict=False):
         if word in _SIZES:
             found[_SIZES[word]] = lines.number(value, int, 1, word.rstrip(":"), MOST_RANKS)

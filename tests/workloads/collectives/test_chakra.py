@@ -218,6 +218,8 @@ def test_bad_traces_are_refused_by_node(tmp_path: Path, bad: bytes, says: str) -
 def test_missing_ranks_are_named(tmp_path: Path) -> None:
     path = written(tmp_path, GOOD, GOOD, GOOD)
     assert {read_chakra(each).ranks for each in (path, tmp_path / "a", tmp_path / "a.2.et")} == {3}
+    with pytest.raises(InputError, match=r"a\.7\.et: there is no a\.7\.et; give Chakra"):
+        read_schedule(tmp_path / "a.7.et")
     (tmp_path / "a.1.et").unlink()
     with pytest.raises(InputError, match=r"a\.1\.et: is missing, and rank 2 is there"):
         read_schedule(path)

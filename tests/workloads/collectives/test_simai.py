@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 import fluidcc as fc
 from fluidcc.errors import InputError
+from fluidcc.workloads.collectives import read_jobs, read_simai
+from fluidcc.workloads.collectives.evaluate import cases_of
 from fluidcc.workloads.collectives.simai import _groups
 from fluidcc.workloads.fabrics import named_topology
 from tests.workloads.collectives.traces_by_hand import HEAD, LAYERS, last_of, ring
@@ -80,7 +82,6 @@ def test_ways_of_astra_sim_by_hand(tmp_path: Path, way: str, expected: float) ->
     ("before", "after", "says"),
     [
         ("HYBRID_TRANSFORMER_FWD_IN_BCKWD", "HYBRID_DLRM", "line 1: 'HYBRID_DLRM' is no way of training that is read"),
-        ("all_gpus: 4", "", "line 1: there is no all_gpus: N"),
         ("all_gpus: 4", "all_gpus: 5", "line 1: all_gpus 5 are no whole number of 2 x 1 ranks"),
         ("ep: 1", "ep: 3", "line 1: ep: 3 divides no 2 replicas"),
         ("ep: 1", "ep: one", "line 1: ep 'one' is none; write a whole number"),
@@ -101,3 +102,21 @@ def test_bad_workloads_are_refused_by_line(tmp_path: Path, before: str, after: s
     path.write_text((HEAD + LAYERS).replace(before, after, 1))
     with pytest.raises(InputError, match=says):
         fc.collective(path, named_topology("leaf-spine:1x1x4"), "none")
+
+
+def test_ranks_that_a_file_leaves_open(tmp_path: Path) -> None:
+    """All hosts of the topology, or as many as are asked for; those that the file gives stay."""
+    path, topology = tmp_path / "a.txt", named_topology("leaf-spine:1x1x4")
+    path.write_text(f"MICRO\n2\n{LAYERS}")
+    for hosts, ranks in ((None, 4), (3, 3)):
+        (case,) = cases_of(path, topology, hosts, None, {})
+        assert case.jobs[0].count == ranks
+    with pytest.raises(InputError, match="line 1: there is no all_gpus: N of two or more ranks; add it"):
+        read_simai(path)
+    jobs = tmp_path / "jobs.toml"
+    jobs.write_text('fluidcc_jobs = 1\n[[job]]\nfile = "a.txt"\nranks = [1, 3]\n')
+    assert read_jobs(jobs)[0].count == 2
+    path.write_text(HEAD + LAYERS)
+    assert cases_of(path, topology, 4, None, {})[0].jobs[0].count == 4
+    with pytest.raises(InputError, match=r"hosts: a\.txt is of 4 ranks; leave it out, or change it there"):
+        cases_of(path, topology, 2, None, {})
