@@ -24,7 +24,8 @@ class Change:
 class Finding:
     """Result of one check: ``severity`` is ok, warn or bad.
 
-    ``apply`` has the changes of the first way that ``suggest`` names, where that is a matter of values alone.
+    ``apply`` has the changes of the first way that ``suggest`` names, where that is a matter of values alone; ``at``
+    the ports and NICs that it is about, where counters tell them.
     """
 
     severity: str
@@ -32,6 +33,7 @@ class Finding:
     why: str
     suggest: str = ""
     apply: tuple[Change, ...] = ()
+    at: tuple[str, ...] = ()
 
     def of_files(self, switch: str, nic: str | None) -> Finding:
         """Return the finding with the files' names; a change of a NIC without a file is left out."""

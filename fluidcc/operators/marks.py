@@ -106,6 +106,7 @@ def thresholds_in_force(
             "marks are not compared with the workload",
             f"{queues[0].where} and others set like it sent {load:.0%} of their rate, {_LEAST_LOAD:.0%} to "
             f"{_MOST_LOAD:.0%} are modelled",
+            at=tuple(queue.where for queue in queues),
         )
         return
     found, hosts = share(counted(queues)), min(max(len(queues), _FEWEST), _MOST)
@@ -119,7 +120,8 @@ def thresholds_in_force(
     where = queues[0].where if len(queues) == 1 else f"{len(queues)} ports as {queues[0].where}"
     counts = f"{where} marked {found:.2%}; with {workload} at {load:.0%} of the rate, packets are marked {own:.2%}"
     if found > own / TOO_FEW:
-        yield Finding("ok", FIT, counts + " with the file's thresholds. Incasts beside it would add marks")
+        fits = counts + " with the file's thresholds. Incasts beside it would add marks"
+        yield Finding("ok", FIT, fits, at=tuple(queue.where for queue in queues))
         return
     scale = _scale(found, {1.0: own} | {scale: expected(scale) for scale in SCALES})
     kmin, kmax = (show(_digits(scale * each), SIZE) for each in (port.red.kmin, port.red.kmax))
@@ -130,6 +132,7 @@ def thresholds_in_force(
         f"with {'about' if scale < SCALES[-1] else 'at least'} {kmin} and {kmax}: another profile is in force, or the "
         "traffic is another",
         f"compare show ecn on the switch with WRED_PROFILE|{port.profile} of the file",
+        at=tuple(queue.where for queue in queues),
     )
 
 
@@ -235,6 +238,7 @@ def flows_told(
         f"need {mine:.2%} by DCQCN's fixed point, packets a little less"
         + (f": {excluded} such flows are excluded, as they need twice as many" if excluded else "")
         + ". Flows that start are marked more",
+        at=(queue.where,),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from fluidcc.operators.counters.model import NicCounters, PortCounters
 from fluidcc.operators.finding import Finding
@@ -160,7 +160,8 @@ def symptoms(queues: Sequence[Queue], nics: Nics, seconds: float | None = None) 
     return found
 
 
-def _listed(names: Sequence[str]) -> str:
+def _listed(texts: Iterable[str]) -> str:
+    names = [*texts]
     rest = len(names) - _NAMED
     return ", ".join(names[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
@@ -204,6 +205,7 @@ def _pausing(queues: Sequence[Queue], nics: Nics, seconds: float | None) -> Iter
             "threshold mends that",
             f"look at {behind}: a NIC or driver that hangs is to be reset or taken off; of a switch, read its "
             "counters, as the cause is behind it. PFC's watchdog ends such a pause by itself",
+            at=(*(queue.where for queue in standing), *(nic.name for nic in endless)),
         )
         return
     if not pausing and nics.counted and all(nics.of_priority(nic, "pauses_sent") is not None for nic in nics.counted):
@@ -212,6 +214,7 @@ def _pausing(queues: Sequence[Queue], nics: Nics, seconds: float | None) -> Iter
             NEIGHBOUR,
             f"{_listed(counts)}, and no NIC that was read sent one: it is another switch, whose own ports are full, or "
             "a host that was not read",
+            at=tuple(queue.where for queue in paused),
         )
         return
     behind = _listed([nic.name for nic in pausing]) or f"what is behind {_listed([queue.where for queue in paused])}"
@@ -224,6 +227,7 @@ def _pausing(queues: Sequence[Queue], nics: Nics, seconds: float | None) -> Iter
         + ("" if seconds is not None else "; with --interval it is known for how long"),
         f"look at {behind}: width and speed of a NIC's PCIe slot (lspci -vv) and its rx_out_of_buffer; of a switch, "
         "read its counters too",
+        at=tuple(nic.name for nic in pausing) or tuple(queue.where for queue in paused),
     )
 
 
@@ -247,6 +251,7 @@ def _paused_hosts(nics: Nics, seconds: float | None) -> Iterator[Finding]:
             PAUSED,
             f"{_listed(long)}: the switch stops them before marks slow them down",
             "let marking begin below where PAUSE does: Kmin, Kmax and the buffer's dynamic_th; fluidcc tune",
+            at=tuple(name for name, time in times if seconds and time > _LONG * seconds),
         )
 
 
@@ -267,9 +272,10 @@ def _lost(queues: Sequence[Queue], nics: Nics) -> Iterator[Finding]:
             ]
         )
         if known and sent == 0:
-            yield _nobody(where, at_ingress[0].port)
+            found = _nobody(where, at_ingress[0].port)
         else:
-            yield _headroom(where, at_ingress[0], sent, nics)
+            found = _headroom(where, at_ingress[0], sent, nics)
+        yield dataclasses.replace(found, at=tuple(queue.where for queue in at_ingress))
     elif at_egress:
         where = _listed(
             [
@@ -285,6 +291,7 @@ def _lost(queues: Sequence[Queue], nics: Nics) -> Iterator[Finding]:
             + (f" (as {_listed(watched)})" if watched else "")
             + ", or a limit of the egress pool",
             "look at show pfcwd stats, at the ports' flaps, and at show priority-group drop counters",
+            at=tuple(queue.where for queue in at_egress),
         )
 
 
@@ -335,18 +342,19 @@ def _headroom(where: str, first: Queue, sent: float, nics: Nics) -> Finding:
 
 def _discards(nics: Nics) -> Iterator[Finding]:
     """Find NICs that have no room for what comes."""
-    losing = []
+    losing: dict[str, str] = {}
     for nic in nics.counted:
         of_priority = nics.of_priority(nic, "discards")
         lost = nic.values.get("received_discards", 0.0) if of_priority is None else of_priority
         if lost > 0 and lost >= _RARELY * (nics.of_priority(nic, "received_packets") or 0.0):
-            losing.append(f"{nic.name} {_count(lost, 'packet')}")
+            losing[nic.name] = f"{nic.name} {_count(lost, 'packet')}"
     if losing:
         yield Finding(
             "bad",
             DISCARDS,
-            f"{_listed(losing)}: the host takes less than the link brings, and is not kept from loss",
+            f"{_listed(losing.values())}: the host takes less than the link brings, and is not kept from loss",
             f"turn PFC of priority {nics.shown} on in the NIC (mlnx_qos -i IFACE --pfc), and look at its PCIe slot",
+            at=tuple(losing),
         )
 
 
@@ -361,20 +369,21 @@ def _other_priority(queues: Sequence[Queue], nics: Nics) -> Iterator[Finding]:
     mine = {name: sum(sent.get(each, 0.0) for each in nics.priorities) for name, sent in hosts.items()}
     usual = statistics.median(total.values()) if total else 0.0
     most_do = sum(mine[name] > _HALF * total[name] for name in hosts) > _HALF * len(hosts)
-    stray = [
-        f"{name} sent {show(mine[name], SIZE)} by priority {nics.shown}, {show(max(sent.values()), SIZE)} by "
+    stray = {
+        name: f"{name} sent {show(mine[name], SIZE)} by priority {nics.shown}, {show(max(sent.values()), SIZE)} by "
         f"{max(sent, key=lambda each: sent[each])}"
         for name, sent in hosts.items()
         if most_do and total[name] >= _COMPARABLE * usual > 0 and mine[name] < 0.01 * total[name]
-    ]
+    }
     if stray:
         yield Finding(
             "warn",
             PRIORITY,
-            f"{_listed(stray)}, where others send most by the former. If that is RoCE, it is neither marked nor kept "
-            "from loss",
+            f"{_listed(stray.values())}, where others send most by the former. If that is RoCE, it is neither marked "
+            "nor kept from loss",
             "set the DSCP of its RDMA traffic (cma_roce_tos, or traffic_class of the queue pairs), trust DSCP "
             "(mlnx_qos -i IFACE --trust dscp), and compare with the switch's DSCP_TO_TC_MAP",
+            at=tuple(stray),
         )
     carried = [queue.get("sent_packets") for queue in queues]
     if queues and None not in carried and not any(carried):
@@ -383,6 +392,7 @@ def _other_priority(queues: Sequence[Queue], nics: Nics) -> Iterator[Finding]:
             EMPTY,
             f"queue {' and '.join(sorted({str(queue.port.queue) for queue in queues}))} sent no packet: no RoCE ran, "
             "or its DSCP leads to another queue, and nothing else can be said",
+            at=tuple(queue.where for queue in queues),
         )
 
 
@@ -424,7 +434,7 @@ def _unmarked(queues: Sequence[Queue], nics: Nics) -> Iterator[Finding]:
     The longest queue counts only where it was read twice: else it may be of another time than the marks. One that grew
     is the longest since before the first reading; one that fell was cleared in between.
     """
-    silent, drained, early = [], [], []
+    silent, drained, early = list[tuple[str, str]](), list[tuple[str, str]](), list[tuple[str, str]]()
     for queue in queues:
         red, packet = queue.port.red, queue.port.mtu
         names = ("marked_packets", "sent_packets", "watermark_bytes", "watermark_before_bytes")
@@ -437,12 +447,13 @@ def _unmarked(queues: Sequence[Queue], nics: Nics) -> Iterator[Finding]:
         least = ramp_bound(longest, red.kmin, red.kmax, red.pmax, packet, before if longest >= before else 0.0)
         # A queue that was paused may have been as long before.
         if marked < least - _SURE * math.sqrt(least) and not queue.get("pauses_received"):
-            (silent if longest >= before else drained).append(f"{length}, at least {_count(least)} by its file")
+            told = f"{length}, at least {_count(least)} by its file"
+            (silent if longest >= before else drained).append((queue.where, told))
         room = longest + packet + (queue.port.reserved or 0.0)  # watermarks leave out what is reserved
         joined = sent + longest / _SMALL  # some still wait
         most = joined * highest_share(room, red.kmin, red.kmax, red.pmax)
         if longest >= before and marked > max(most + _SURE * math.sqrt(most), _FEW):
-            early.append(f"{length}, at most {_count(most)} by its file")
+            early.append((queue.where, f"{length}, at most {_count(most)} by its file"))
     if len(drained) > 1:  # one may have been long just as its watermark was cleared
         silent += drained
     profile = f"WRED_PROFILE|{queues[0].port.profile} of the file" if queues else ""
@@ -451,15 +462,19 @@ def _unmarked(queues: Sequence[Queue], nics: Nics) -> Iterator[Finding]:
         yield Finding(
             "bad",
             HIGHER if counted else UNMARKED,
-            f"{_listed(silent)}: " + ("another WRED profile is in force" if counted else "ECN is off there"),
+            f"{_listed(text for _, text in silent)}: "
+            + ("another WRED profile is in force" if counted else "ECN is off there"),
             f"compare show ecn and the queue's wred_profile on the switch with {profile}",
+            at=tuple(dict.fromkeys(where for where, _ in silent)),
         )
     if early:
         yield Finding(
             "warn",
             SOONER,
-            f"{_listed(early)}: lower thresholds are in force, or the watermark was cleared after the first reading",
+            f"{_listed(text for _, text in early)}: lower thresholds are in force, or the watermark was cleared after "
+            "the first reading",
             f"compare show ecn on the switch with {profile}",
+            at=tuple(dict.fromkeys(where for where, _ in early)),
         )
     came = nics.total("marked_packets")
     marks = sum(queue.get("marked_packets") or 0.0 for queue in queues)
@@ -473,29 +488,31 @@ def _unmarked(queues: Sequence[Queue], nics: Nics) -> Iterator[Finding]:
             "read",
             f"look at what rewrites DSCP and ECN (tunnels, VXLAN), and enable the notification point: "
             f"{nics.enable('roce_np')}",
+            at=tuple(nic.name for nic in nics.counted),
         )
 
 
 def _ignoring(nics: Nics) -> Iterator[Finding]:
     """Find NICs that do not slow down when they are told to."""
-    deaf = []
+    deaf: dict[str, str] = {}
     for nic in nics.counted:
         ignored, handled = nic.values.get("cnps_ignored", 0.0), nic.values.get("cnps_handled", 0.0)
         if ignored > max(handled, _FEW):
-            deaf.append(f"{nic.name} ignored {_count(ignored, 'CNP')} and handled {_count(handled)}")
+            deaf[nic.name] = f"{nic.name} ignored {_count(ignored, 'CNP')} and handled {_count(handled)}"
     if deaf:
         yield Finding(
             "bad",
             IGNORES,
-            f"{_listed(deaf)}: it keeps its rate, and the others give way to it",
+            f"{_listed(deaf.values())}: it keeps its rate, and the others give way to it",
             f"enable DCQCN's reaction point there: {nics.enable('roce_rp')}; and compare mlxconfig -d DEVICE query "
             "with the file (ROCE_CC_PRIO_MASK_P1)",
+            at=tuple(deaf),
         )
 
 
 def _answers(nics: Nics) -> Iterator[Finding]:
     """Find receivers that answer marks with no CNPs, or with fewer than their settings make."""
-    silent, rare = [], []
+    silent, rare = dict[str, str](), dict[str, str]()
     for nic in nics.counted:
         marked, sent = nic.values.get("marked_packets"), nic.values.get("cnps_sent")
         if marked is None or sent is None or marked < _FEW:
@@ -506,23 +523,25 @@ def _answers(nics: Nics) -> Iterator[Finding]:
         one = 1 + nics.rate * nics.interval / packet
         least = marked / one
         if sent == 0 and marked >= 2 * one:
-            silent.append(f"{nic.name} received {_count(marked, 'marked packet')} and sent no CNP")
+            silent[nic.name] = f"{nic.name} received {_count(marked, 'marked packet')} and sent no CNP"
         elif sent < least - _SURE * math.sqrt(least):
             made = f"at least {_count(least)} by its settings"
-            rare.append(f"{nic.name} sent {_count(sent, 'CNP')} for {_count(marked, 'marked packet')}, {made}")
+            rare[nic.name] = f"{nic.name} sent {_count(sent, 'CNP')} for {_count(marked, 'marked packet')}, {made}"
     if silent:
         yield Finding(
             "bad",
             SILENT,
-            f"{_listed(silent)}: who sends to it is not told to slow down",
+            f"{_listed(silent.values())}: who sends to it is not told to slow down",
             f"enable DCQCN's notification point there: {nics.enable('roce_np')}",
+            at=tuple(silent),
         )
     if rare:
         yield Finding(
             "warn",
             RARE,
-            f"{_listed(rare)}, unless small packets alone are marked",
+            f"{_listed(rare.values())}, unless small packets alone are marked",
             "compare min_time_between_cnps of that NIC (ecn/roce_np) with the file",
+            at=tuple(rare),
         )
 
 
@@ -541,6 +560,7 @@ def _lost_cnps(nics: Nics) -> Iterator[Finding]:
         "sent, so that none seems to be missing" + (f"; {_listed(none)} handled none" if none else ""),
         "give CNPs a queue of their own above all data (cnp_dscp, cnp_802p_prio) on every switch, and look whether "
         "DCQCN's reaction point is on in each NIC",
+        at=tuple(none) or tuple(nic.name for nic in nics.counted),
     )
 
 
@@ -567,6 +587,7 @@ def _wire(queues: Sequence[Queue], nics: Nics) -> Iterator[Finding]:
         f"clean or change the cable or module at {_listed(errors)}"
         if errors
         else "read the counters of all switches on the way, and show interfaces counters fec-stats",
+        at=tuple(errors) or tuple(name for name, _ in gaps),
     )
 
 

@@ -121,6 +121,7 @@ def test_a_fault_is_named_with_its_place(
     found = symptoms.symptoms(queues(port), nics(host), seconds)
     assert whats(found) == [expected]
     assert who in found[0].why
+    assert found[0].at == (("h0",) if host and (not port or "h0" in found[0].why) else ("Ethernet0",))
     assert found[0].suggest or found[0].severity == "ok"
 
 
