@@ -111,7 +111,7 @@ class Proof:
     refused : list of dict
         Points with which packets miss a bound.
     plateau : list of dict
-        Points that are about as good as the best in the first cases of packets, and miss no bound there.
+        Points that are about as good as the best in the first cases of packets, and that nothing speaks against.
     """
 
     def __init__(
@@ -189,10 +189,6 @@ class Proof:
         missing = np.array([coarse.worst and coarse.violations(found.metrics).any() for _, found in rows], bool)
         left = [row for row, at in zip(rows, np.cumsum(missing), strict=True) if at <= _MISSING][:_IN_EVERY_CASE]
         self._remember(few, [point for point, _ in left])
-        whole = [len(next(iter(found.metrics.values()))) == len(cases) for _, found in rows]
-        kept = [row for row, ran, misses in zip(rows, whole, missing, strict=True) if ran and not misses]
-        costs = [_costs(coarse, found, asked)[0] for _, found in kept]
-        self.plateau = [point for (point, _), cost in zip(kept, costs, strict=True) if cost <= _about(min(costs))]
         seen, shown = list[_Seen](), list[_Seen]()
         while len(shown) < _SHOWN and all(each.against for each in shown):
             self._see_in_every_case(left, seen, coarse, asked)
@@ -211,6 +207,11 @@ class Proof:
                 self.notes.append(f"packets speak against {told}: {'; '.join(against)}")
         point, self.packets["best"], against = self._most_spare(shown, self.goal)
         self.confirmed = not against
+        whole = [row for row in rows if len(next(iter(row[1].metrics.values()))) == len(cases)]
+        costs = {
+            tuple(each.values()): _costs(coarse, found, asked)[0] for each, found in whole if each not in self.refused
+        }
+        self.plateau = self._as_good(point, costs)
         if against:
             self.notes.append(self._least_missed(self.packets["best"]))
         return candidate_of(self.goal, point, _measured(self.packets["best"]))
@@ -326,6 +327,13 @@ class Proof:
         first = goal.costs(inside[0].found.metrics)[0]
         alike = [each for each in inside if goal.costs(each.found.metrics)[0] <= _about(first)]
         return max(alike, key=lambda each: goal.spare(each.found.metrics))
+
+    def _as_good(self, best: Point, costs: Mapping[tuple[float, ...], float]) -> list[Point]:
+        """Points that cost a twentieth above the least at most, and the error that seeds leave the best."""
+        errors = self.packets["best"].errors.get(self.goal.objectives[0].metric, np.array(0.0))
+        most = _about(min(costs.values(), default=0.0)) + float(np.nan_to_num(errors).max())
+        found = [self.space.named(values) for values, cost in costs.items() if cost <= most]
+        return found if best in found or not self.confirmed else [best, *found]
 
     def _least_missed(self, found: Packets) -> str:
         """The bound that the best misses most, and in which case."""
