@@ -26,6 +26,7 @@ _RATE = 12.5e9  # bytes/s, of the shape's hosts where no switch says
 _SENT = 4e6 / _RATE  # s at a host's rate: bytes of the collective
 _PUBLIC = ("alibaba", "sonic", "paper")  # of these two, as far as they are not the present setting
 _SHOWN = 2
+_SAME = 0.005  # share: a smaller difference is none, however sure
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,7 +182,8 @@ def words_of(trial: Trial) -> tuple[str, bool]:
             continue
         found = row.ratio(RECOMMENDED)
         known += math.isfinite(found["mean"])
-        if found["low"] > 1 or found["high"] < 1:
+        sure = found["low"] > 1 or found["high"] < 1
+        if sure and abs(found["mean"] - 1) > _SAME:
             kind = "Better" if (found["low"] > 1) == row.more else "Worse"
             changed[kind].setdefault(row.title, []).append((row.case, found["mean"]))
         else:
@@ -191,7 +193,7 @@ def words_of(trial: Trial) -> tuple[str, bool]:
         ordered = sorted(measures.items(), key=lambda each: -max(abs(math.log(mean)) for _, mean in each[1]))
         told = [*lost[kind], *(f"{title} with {_cases(each)}" for title, each in ordered)]
         parts += [f"{kind}: {'; '.join(told)}"] if told else []
-    parts += [f"Not told apart: {same} of {known}"] if same else []
+    parts += [f"The same, or not told apart: {same} of {known}"] if same else []
     return ". ".join(parts), bool(changed["Worse"] or lost["Worse"])
 
 
