@@ -26,7 +26,7 @@ from fluidcc.cli.audit import print_audit
 from fluidcc.cli.trial import HEADS, cells, table_of, tried
 from fluidcc.cli.trial import PICTURE as TRIAL
 from fluidcc.cli.tune_fabric import told_plateau, usual_bounds
-from fluidcc.operators.behaviour import with_buffers
+from fluidcc.operators.behaviour import with_buffers, with_usual_buffers
 from fluidcc.operators.nvidia_settings import NEVER, canonical
 from fluidcc.operators.nvidia_text import base_name
 from fluidcc.plotting.sweeps import format_value, plot_sweep
@@ -66,6 +66,8 @@ def main() -> None:
             point, make = {**tuned.best.point, **registers(found)}, maker_of(found)
             trial = tried("dcqcn", files, point, make=make, tuned=tuned, narrow=options.narrow)
             tuned, command, words = dataclasses.replace(tuned, trial=trial.trial), trial.commands, trial.words
+        _, unknown = with_usual_buffers(found.scenario(), found.switch)
+        tuned.notes.extend([unknown] if unknown else [])
         print_tuning(console, found, tuned, words)
         commands = found.commands({**tuned.best.point, **registers(found)} if good else {})
         tuned.write(out)
@@ -96,7 +98,8 @@ def scenario_of(
         marking=fc.RED(kmin, kmax, pmax),
         scheme=scheme if present or not mended else dataclasses.replace(scheme, **registers(found)),
     )
-    return with_buffers(changed(scenario, **(SEARCHED | ways)), found.switch)
+    made, _ = with_usual_buffers(with_buffers(scenario, found.switch), found.switch)
+    return changed(made, **(SEARCHED | ways))
 
 
 def maker_of(found: fc.Audit) -> Any:

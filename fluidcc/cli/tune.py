@@ -135,7 +135,10 @@ def command(
     given = {*cases, *request.values(), *bounds}
     if robust and "flows" not in given:
         cases["flows"] = list(FLOWS)
+    from fluidcc.operators.behaviour import with_usual_buffers
     from fluidcc.studies.tuning import tune
+
+    port = request.ports[0].switch if request.ports and not {"buffer", "pfc"} & request.values().keys() else None
 
     def make(**values: Any) -> Scenario:
         ways: dict[str, Any] = {name: values.pop(name) for name in WAYS if name not in cases and name in values}
@@ -147,7 +150,7 @@ def command(
         )
         if tied and values:  # a step stays one
             values["kmax"] = values["kmin"]
-        scenario = scenario_of(mine, values)
+        scenario, _ = with_usual_buffers(scenario_of(mine, values), port)
         if changes:
             ways = {name: value for name, value in SEARCHED.items() if name not in given} | ways
         return changed(scenario, **ways)
@@ -159,6 +162,7 @@ def command(
     first = {name: values[0] for name, values in cases.items()}
     tied = "kmin" in bounds and "kmax" not in bounds and _is_step(scenario_of(request))
     example = make(**first)
+    _, unknown = with_usual_buffers(scenario_of(request), port)
     start = present(example, request.scheme, list(bounds))
     link = (min(float(each.rate) for each in example.links), float(example.wire_packet))
     conditions = (() if PACKET_SIZE in given else sizes, given, link if until is None else None)
@@ -185,6 +189,7 @@ def command(
         defaults=not no_defaults,
         dask=scheduler,
     )
+    found.notes.extend([unknown] if unknown else [])
     if not (found.confirmed and found.best.kept):
         found.notes.extend(_mends(example, request.scheme, bounds))
     command = ""

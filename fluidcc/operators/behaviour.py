@@ -26,6 +26,7 @@ LOOK = ("2.5ms", "5ms")  # window of a first look
 SEEDS = 8
 _FAR_BEYOND = 4.0  # times the buffer
 MOST_FLOWS = 512  # single ones; more are a class of the fluid's
+_USUAL = 32e6  # bytes
 _TOGETHER = 20e-6  # s: starts are drawn within it, as equal flows in step have no chance in them
 _USED = 0.98  # share of the link below which it is reported
 _PAUSED = 1e-3  # share of the time beyond XOFF that is reported
@@ -36,8 +37,8 @@ _PACKET = 4158.0  # bytes, of the largest that RoCE sends
 SETTLED, PAUSED = "the flows settle", "PFC pauses the senders"
 TWO_WAYS = "the flows settle in two ways"
 SEARCH = (
-    "tune kmin, kmax, pmax and g: fluidcc tune dcqcn --from ... --over kmin=1KB:1MB --over kmax=20KB:4MB "
-    "--over pmax=1%:100% --over g=1/1024:1/4 --write out/"
+    "tune kmin, kmax, pmax and g: fluidcc tune dcqcn --from ... --over kmin --over kmax --over pmax --over g "
+    "--write out/"
 )
 
 
@@ -62,6 +63,20 @@ def with_buffers(scenario: Scenario, port: SwitchPort | None) -> Scenario:
     if port is None or port.buffer_size is None:
         return scenario
     return dataclasses.replace(scenario, **buffers_of(port, scenario.pfc))
+
+
+def with_usual_buffers(scenario: Scenario, port: SwitchPort | None) -> tuple[Scenario, str]:
+    """A scenario with a buffer in any case, and a note where no file gives it: without one a queue grows without end.
+
+    It is that of `fabric` where nothing is known: HPCC's evaluation, 32 MB with PFC.
+    """
+    if port is None or port.buffer_size is not None or math.isfinite(float(scenario.buffer)):
+        return scenario, ""
+    note = (
+        f"no file says how large the switch's buffer is: packets have {show(_USUAL, SIZE)} with PFC, as in fabric's "
+        "preset hpcc-eval; --set buffer=... gives it"
+    )
+    return dataclasses.replace(scenario, buffer=_USUAL, pfc=scenario.pfc or PFC(alpha=1 / 8)), note
 
 
 def buffers_of(port: SwitchPort, pfc: PFC | None) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 from types import SimpleNamespace
 from typing import Any, cast
@@ -368,3 +369,17 @@ def test_the_first_port_is_the_worst_as_read_whatever_runs_say() -> None:
     """The command line's others take it without runs: of equals the first; the rest is ordered by runs too."""
     found: Any = [((2,), (1,), "a"), ((1,), (5,), "b"), ((1,), (3,), "c"), ((1,), (4,), "d"), ((2,), (0,), "e")]
     assert audits._ordered(found) == ["b", "c", "d", "e", "a"]
+
+
+def test_a_switch_of_unknown_buffer_has_the_usual_one() -> None:
+    """Without any, a queue of packets takes all memory; a known one stays, and the user's."""
+    known: Any = SimpleNamespace(buffer_size=22e6)
+    unknown: Any = SimpleNamespace(buffer_size=None)
+    plain = fc.incast(2)
+    found, note = behaviour.with_usual_buffers(plain, unknown)
+    assert (found.buffer, found.pfc) == (32e6, fc.PFC(alpha=1 / 8))
+    assert "32MB with PFC" in note
+    assert behaviour.with_usual_buffers(plain, known) == (plain, "")
+    assert behaviour.with_usual_buffers(plain, None) == (plain, "")
+    mine = dataclasses.replace(plain, buffer=1e6)
+    assert behaviour.with_usual_buffers(mine, unknown) == (mine, "")
