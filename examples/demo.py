@@ -292,13 +292,13 @@ def write_report(out: Path, name: str, found: fc.Audit, tuned: fc.Tuning, comman
 td,th{{padding:.1em 1em .1em 0;text-align:left}}.wide{{overflow-x:auto}}
 p,li{{overflow-wrap:anywhere}}pre{{background:#f4f4f4;padding:.6em;overflow:auto}}figure{{margin:1.5em 0}}</style>
 <h1>{html.escape(name)}: {html.escape(port.name)}, {show(port.rate, "bytes/s")}</h1>
-<p><b>{html.escape(summary_of(tuned))}</b>
+<p><b>{html.escape(summary_of(tuned))} {html.escape(words)}</b></p><p>
 {"Confirmed" if tuned.confirmed else "Not confirmed"} by packets:
 {html.escape(proof_of(tuned))}, {html.escape(found.frames)}.
 Searched: {tuned.evaluations} settings, for the least 99th percentile of the queue with
 utilisation &ge; {USED} and Jain's index &ge; {FAIR}, on the hybrid engine; then packets with the switch's own buffer
 and flow control.</p><div class="wide"><table><tr>{heads}</tr>{rows}</table></div>
-<p>{html.escape(words)}</p><div class="wide"><table><tr>{tried_heads}</tr>{tried_rows}</table></div><ul>{notes}</ul>
+<div class="wide"><table><tr>{tried_heads}</tr>{tried_rows}</table></div><ul>{notes}</ul>
 {seen[0]}<h2>What was found</h2><ul>{findings}</ul>{"".join(seen[1:])}<h2>What to type</h2>{typed}
 """,
         encoding="utf-8",

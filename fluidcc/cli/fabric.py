@@ -187,7 +187,7 @@ def command(
             threads=threads, dask=scheduler, folder=out, **sends,
         )  # fmt: skip
         if not json:
-            _print_causes(faults)
+            _print_causes(faults, seeds)
     files = [] if out is None else found.write(out, edges)
     if json:
         from fluidcc.results.schema import plain
@@ -204,13 +204,16 @@ def command(
             output.tell(f"wrote {path}")
 
 
-def _print_causes(found: list[Any]) -> None:
-    """Say what of slow flows no setting mends."""
+def _print_causes(found: list[Any], seeds: int) -> None:
+    """Say what the fabric itself adds with this setting."""
     from fluidcc.workloads.fabrics.cause import part
+    from fluidcc.workloads.fabrics.study import LEAST_SEEDS
 
     for each in found:
         share = part(each)
-        verdict = f"no setting mends that part, {share:.0%} of a tail" if share else "no fault of these flows"
+        verdict = f"its part of a tail is {share:.0%} with this setting" if share else "no part of a tail for sure"
+        if seeds < LEAST_SEEDS:
+            verdict = f"give --seeds {LEAST_SEEDS} or more to tell"
         print(f"{each.says}: {told_against(each.ratios, _MEASURES)}; {verdict}")
     if not found:
         print("one switch and hosts of one speed: no paths collide, and none is slow")

@@ -125,6 +125,10 @@ def command(
             settings=evaluations, seed=seed, scheduler=scheduler, write=write, json=json,
         )  # fmt: skip
         return
+    if narrow and not request.sources:
+        raise InputError(
+            "--narrow: there is no trial without a switch's file; write --from config_db.json, or leave it out"
+        )
     ports = _alike(request)
     bounds = _bounds(request, over)
     from fluidcc.studies.tuning.cases import FLOWS, SEARCHED, WAYS, changed, length, packet_cases, packet_guards
@@ -136,6 +140,8 @@ def command(
     if robust and "flows" not in given:
         cases["flows"] = list(FLOWS)
     from fluidcc.operators.behaviour import with_usual_buffers
+    from fluidcc.operators.commands import THRESHOLDS
+    from fluidcc.operators.registers import REGISTERS
     from fluidcc.studies.tuning import tune
 
     port = request.ports[0].switch if request.ports and not {"buffer", "pfc"} & request.values().keys() else None
@@ -190,6 +196,9 @@ def command(
         dask=scheduler,
     )
     found.notes.extend([unknown] if unknown else [])
+    held = [name for name in _given(request) if name in (*REGISTERS, *THRESHOLDS) and name not in bounds]
+    if request.sources and held:
+        found.notes.append(f"the present setting ran with --set's {', '.join(held)} too; what is typed has them")
     if not (found.confirmed and found.best.kept):
         found.notes.extend(_mends(example, request.scheme, bounds))
     command = ""
@@ -283,8 +292,22 @@ def _typed(request: Request, groups: list[PortGroup], found: Tuning) -> Commands
     nic = next((each for each in sources if not is_switch(each)), None)
     known = [*(THRESHOLDS if switch is not None else ()), *(REGISTERS if nic is not None else ())]
     good = found.confirmed is not False and found.best.kept
-    changes = {name: value for name, value in found.best.point.items() if good and name in known}
+    changes = {name: value for name, value in {**_given(request), **found.best.point}.items() if good and name in known}
     return commands_of(switch, groups, read_nic(nic) if nic is not None else None, changes)
+
+
+def _given(request: Request) -> dict[str, float]:
+    """Values of ``--set``, with which all settings ran: what is typed has them too."""
+    from fluidcc.builders.names import dimension_of
+    from fluidcc.units import quantity
+
+    kept = {}
+    for name, value in request.values().items():
+        try:
+            kept[name] = float(quantity(value, dimension_of(name), f"--set {name}"))
+        except InputError:  # a word, which no register is
+            continue
+    return kept
 
 
 def _conditions(found: Tuning) -> str:

@@ -126,8 +126,10 @@ def _bursts(port: SwitchPort, bursts: BurstQueue, said: str) -> Finding:
     assert port.kmin is not None
     assert port.kmax is not None
     queue, limit = bursts.quantile(1 - _MARKED), most(port)
-    low = max(round(port.kmin), round(queue))
-    high = max(round(port.kmax), 2 * low)
+    low, high = round(port.kmin), _flatter(port, bursts)
+    if limit is not None and high > limit:  # no ramp is flat enough
+        low = max(round(port.kmin), round(queue))
+        high = max(round(port.kmax), 2 * low)
     fits = limit is None or high <= limit
     raised = [
         f"{name} to {wanted} or more"
@@ -143,8 +145,20 @@ def _bursts(port: SwitchPort, bursts: BurstQueue, said: str) -> Finding:
         f"{said}: their queue is {show(queue, SIZE)} at p99, Kmin {show(port.kmin, SIZE)} and Kmax "
         f"{show(port.kmax, SIZE)}; nothing is congested",
         f"raise {' and '.join(raised)}" if fits else "enlarge the buffer: it holds no ramp beyond such bursts",
-        thresholds(port, low, high if high != round(port.kmax) else None) if fits else (),
+        thresholds(port, low if low != round(port.kmin) else None, high if high != round(port.kmax) else None)
+        if fits
+        else (),
     )
+
+
+def _flatter(port: SwitchPort, bursts: BurstQueue) -> int:
+    """Return a Kmax with which bursts get less than a percent of packets marked, and Kmin may stay."""
+    assert port.kmin is not None
+    assert port.kmax is not None
+    high = float(port.kmax)
+    while bursts.marked(port.kmin, high, port.pmax or 0.0) >= _MARKED:
+        high *= 1.25
+    return round(high)
 
 
 def room(port: SwitchPort) -> Iterator[Finding]:

@@ -43,7 +43,8 @@ _ROLLOUT = """How to go on:
 1. {first}. Before it, and after some hours of the usual load, read the counters of the switch and its hosts:
    show interfaces counters, show pfc counters, show queue counters, show queue watermark unicast,
    show priority-group drop counters; ethtool -S INTERFACE and rdma statistic on each host.
-2. Compare: fluidcc audit {sources} --counters AFTER --before BEFORE --fail-on bad
+2. Export the switch's and the NIC's settings again, as they are now, and compare:
+   fluidcc audit {sources} --counters AFTER --before BEFORE --fail-on bad
    It says what the counters contradict: losses, PAUSEs without marks, marks that no NIC answers.
 3. Stop if a lossless queue drops, a PFC watchdog fires, out_of_sequence grows, more PAUSEs are sent for as many bytes
    than before, or jobs take longer than before, beyond what the report says of its trial.

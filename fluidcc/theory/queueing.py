@@ -17,9 +17,10 @@ from numpy.typing import ArrayLike
 from fluidcc.contract.red import red
 from fluidcc.errors import InputError
 from fluidcc.surface import constructor, public
-from fluidcc.units import RATE, SIZE, quantity, whole
+from fluidcc.units import RATE, RATIO, SIZE, quantity, whole
 
 _MOST_PACKETS = 2048  # in a period; more take over ten seconds
+_LEAST_LOAD = 0.05  # periods of less are long, and take memory
 _LEAST_CHANCE = 1e-12  # smaller probabilities are rounding
 _TIE = 1e-9  # of the time of a packet: what is that near to a whole number is one
 
@@ -120,6 +121,7 @@ class BurstQueue:
         InputError
             If the share is not between 0 and 1.
         """
+        share = quantity(share, RATIO, "share")
         if not 0 < share < 1:
             raise InputError(f"share: {share:g} is no quantile; write for example 0.99")
         above = self.chances > 1 - share
@@ -197,7 +199,8 @@ def burst_queue(
 
     Packets over one hop agree. At the third of three hops of equal rate, where a half of eight flows is new at each,
     they found less, since an earlier hop spaces what leaves it: 0.72 to 0.83 of this mean at loads of 0.6 and 0.9, and
-    for bursts of 4 a p99 one to three packets lower. So this is an upper bound there.
+    for bursts of 4 a p99 one to three packets lower. So this is an upper bound there, but not where bursts of others
+    cross a faster link before.
     """
     flows, burst = whole(flows, 1, _MOST_PACKETS, "flows"), whole(burst, 1, _MOST_PACKETS, "burst")
     if flows * burst > _MOST_PACKETS:
@@ -205,7 +208,10 @@ def burst_queue(
             f"burst: {flows} flows with bursts of {burst} have {flows * burst} packets in a period; write "
             f"{_MOST_PACKETS // flows} or less"
         )
+    load = quantity(load, RATIO, "load")
     _checked(flows, load)
+    if load < _LEAST_LOAD:
+        raise InputError(f"load: of {load:g} there is next to no queue; write {_LEAST_LOAD:g} or more")
     size, link = quantity(packet, SIZE, "packet"), quantity(rate, RATE, "rate")
     given = rate if line_rate is None else line_rate
     line = math.inf if given == math.inf else quantity(given, RATE, "line_rate")

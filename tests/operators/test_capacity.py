@@ -79,12 +79,13 @@ def test_a_ramp_that_one_packet_climbs_is_not_told_where_no_other_fits() -> None
     ("kmin", "kmax", "more", "applied"),
     [
         (14_118, 14_118, {}, None),
-        (14_117, 14_117, {}, ends(14_118, 28_236)),
-        (5e3, 14_118, {"pmax": 1.0}, ends(14_118, 28_236)),
+        (14_117, 14_117, {}, ends(kmax=17_646)),  # a flatter ramp, so that Kmin may stay
+        (5e3, 14_118, {"pmax": 1.0}, ends(kmax=131_484)),
         (5e3, 14_118, {"pmax": 0.01}, None),  # the ramp is marked at 1 % at most
         (5e3, 900e3, {"pmax": 1.0}, None),
-        (5e3, 80e3, {"pmax": 1.0}, ends(14_118)),
-        (5e3, 5e3, {"buffer_size": 28e3}, {}),
+        (5e3, 80e3, {"pmax": 1.0}, ends(kmax=125_000)),
+        (5e3, 5e3, {"buffer_size": 28e3}, ends(kmax=15_259)),
+        (5e3, 5e3, {"buffer_size": 14e3}, {}),
         (2e3, 2e3, {}, ends(14_118, 28_236)),  # below two packets, which says it
     ],
 )

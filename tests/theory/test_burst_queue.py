@@ -163,3 +163,11 @@ def test_what_is_no_such_queue_is_refused(given: dict[str, Any], said: str) -> N
         fc.theory.burst_queue(**given)
     with pytest.raises(InputError, match="share"):
         fc.theory.burst_queue(8).quantile(1.0)
+
+
+@pytest.mark.parametrize(("options", "word"), [({"load": 1e-9}, "next to no queue"), ({"load": "none"}, "load")])
+def test_loads_that_make_no_queue_are_refused(options: dict[str, Any], word: str) -> None:
+    """A period without end takes all memory."""
+    with pytest.raises(InputError, match=word):
+        fc.theory.burst_queue(8, **options)
+    assert fc.theory.burst_queue(8, load="90%").mean == fc.theory.burst_queue(8, load=0.9).mean

@@ -63,6 +63,12 @@ def space_of(over: Mapping[str, Any]) -> Space:
         low, high = (units.quantity(each, dimension, f"over {name}") for each in pair)
         if not np.isfinite([low, high]).all() or low >= high:
             raise InputError(f"over {name}: {repr(pair)[:40]} is no range; give the lower bound first")
+        spec = spec_of(name)
+        if spec is not None and spec.integer:
+            if np.floor(high) <= np.ceil(low) or low < spec.low:
+                able = f"two whole numbers from {spec.low:g} on"
+                raise InputError(f"over {name}: {repr(pair)[:40]} does not hold {able}; write for example (1, 16)")
+            low, high = np.ceil(low), np.floor(high)
         bounds.append((float(low), float(high)))
     low, high = np.array(bounds).T
     return Space(tuple(map(str, over)), low, high)

@@ -209,9 +209,11 @@ class Proof:
         self.confirmed = not against
         whole = [row for row in rows if len(next(iter(row[1].metrics.values()))) == len(cases)]
         costs = {
-            tuple(each.values()): _costs(coarse, found, asked)[0] for each, found in whole if each not in self.refused
+            tuple(each.values()): _costs(coarse, found, asked)[0]
+            for each, found in whole
+            if each not in self.refused and not coarse.violations(found.metrics).any()
         }
-        self.plateau = self._as_good(point, costs)
+        self.plateau = self._as_good(point, costs) if self.confirmed else []
         if against:
             self.notes.append(self._least_missed(self.packets["best"]))
         return candidate_of(self.goal, point, _measured(self.packets["best"]))
@@ -333,7 +335,7 @@ class Proof:
         errors = self.packets["best"].errors.get(self.goal.objectives[0].metric, np.array(0.0))
         most = _about(min(costs.values(), default=0.0)) + float(np.nan_to_num(errors).max())
         found = [self.space.named(values) for values, cost in costs.items() if cost <= most]
-        return found if best in found or not self.confirmed else [best, *found]
+        return found if best in found else [best, *found]
 
     def _least_missed(self, found: Packets) -> str:
         """The bound that the best misses most, and in which case."""

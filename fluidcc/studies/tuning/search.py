@@ -139,6 +139,8 @@ def _polish(space: Space, goal: Goal, evaluator: Evaluator, until: int, report: 
     def ranked(scores: Sequence[Score]) -> list[int]:
         return sorted(range(len(scores)), key=lambda k: rank_of(goal, scores[k]))
 
+    if all(found.reason for _, found in evaluator.known()):
+        return  # no point makes sense
     [(at, here)] = best_known(1)
     size = _STEP
     while size >= _LEAST_STEP and evaluator.runs < until:

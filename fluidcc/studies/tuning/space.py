@@ -180,7 +180,11 @@ def space_of(over: Mapping[str, Any]) -> Space:
             raise InputError(f"over {name}: {ends} are no bounds; write the smaller first, and two that differ")
         grid = GRIDS.get(name)
         if grid is None:
-            variables.append(Variable(name, low, high))
+            spec = spec_of(name)
+            whole = spec is not None and spec.integer
+            variables.append(
+                Variable(name, math.ceil(low), math.floor(high), 1.0) if whole else Variable(name, low, high)
+            )
             continue
         _check_ends(name, low, high)
         first = math.ceil(max(low, grid.low) / grid.step - 1e-9) * grid.step

@@ -1,6 +1,7 @@
-"""What of slow flows no setting mends: paths that collide, and hosts that are slower than others.
+"""What a fabric itself adds to completion times: paths that collide, and hosts that are slower than others.
 
-The same flows run again without each of these. What then gets better is its part, whatever the thresholds.
+The same flows run again without each of these, with the same setting. What then gets better is its part; how much of it
+another setting would mend, that setting says beside it.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ import numpy as np
 
 from fluidcc.surface import constructor, keywords, public
 from fluidcc.units import RATE, Rate, show
-from fluidcc.workloads.fabrics.evaluate import fabric
+from fluidcc.workloads.fabrics.evaluate import OF_TRAFFIC, fabric
 from fluidcc.workloads.fabrics.run import FabricRun
 from fluidcc.workloads.fabrics.slowdown import Slowdown
 from fluidcc.workloads.fabrics.study import FabricStudy
 from fluidcc.workloads.fabrics.topology import Topology
+from fluidcc.workloads.fabrics.traffic import Traffic
 
 PATHS, SPEEDS = "paths", "speeds"
 _AS_IT_IS = "as it is"
@@ -27,7 +29,7 @@ _AS_IT_IS = "as it is"
 @constructor()
 @dataclasses.dataclass(frozen=True)
 class Cause:
-    """A fault of a fabric that settings of thresholds and NICs leave as it is.
+    """A fault of a fabric, and what it costs.
 
     Parameters
     ----------
@@ -61,7 +63,7 @@ def causes(options: Mapping[str, Any], topology: Topology, *, seeds: int | Seque
     Returns
     -------
     list of Cause
-        Collisions of ECMP where there are several paths, and speeds where those of hosts differ.
+        Collisions of ECMP where there are several switches, and speeds where those of hosts differ and flows end.
 
     Raises
     ------
@@ -69,6 +71,8 @@ def causes(options: Mapping[str, Any], topology: Topology, *, seeds: int | Seque
         As `fabric`.
     """
     spread = {**options, "load_balancing": "packet"}
+    if options.get("pfc") is not None:  # nothing is lost, and what comes late would be sent again
+        spread["loss_recovery"] = "none"
     there = fabric({_AS_IT_IS: options, PATHS: spread}, topology, seeds=seeds, **sent)
     found = []
     if len(topology.switches) > 1:
@@ -77,9 +81,14 @@ def causes(options: Mapping[str, Any], topology: Topology, *, seeds: int | Seque
     rates = _host_rates(topology)
     fastest = max(rates.values())
     slow = [host for host, rate in rates.items() if rate < fastest]
-    if slow:
-        equal = fabric({SPEEDS: options}, _as_fast(topology, Rate(fastest)), seeds=seeds, **sent)
-        runs = [_over(run, base) for run, base in zip(equal.runs, there.of(_AS_IT_IS), strict=True)]
+    of_traffic = {name: sent.pop(name) for name in list(sent) if name in OF_TRAFFIC}
+    traffic = Traffic(**of_traffic)
+    if slow and not traffic.endless:
+        fast, runs = _as_fast(topology, Rate(fastest)), list[FabricRun]()
+        for base in there.of(_AS_IT_IS):  # each with the flows of its seed, as loads would be of the faster hosts
+            flows = traffic.rows(topology, base.seed)
+            (run,) = fabric({SPEEDS: options}, fast, seeds=[base.seed], flows=flows, **sent).runs
+            runs.append(_over(run, base))
         both = FabricStudy((*there.of(_AS_IT_IS), *runs), topology, there.says)
         found.append(Cause(SPEEDS, _slow_in_words(slow, rates, fastest), both.against(SPEEDS, _AS_IT_IS)))
     return found

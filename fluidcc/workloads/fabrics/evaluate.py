@@ -29,11 +29,11 @@ from fluidcc.workloads.fabrics.traffic import Traffic
 
 PRESET = "hpcc-eval"  # every scheme has it: switches of 32 MB with PFC, in which schemes can be compared
 _MOST_SEEDS = 1000
-_OF_TRAFFIC = tuple(field.name for field in dataclasses.fields(Traffic))
+OF_TRAFFIC = tuple(field.name for field in dataclasses.fields(Traffic))
 OF_SHAPE = tuple(name for name in keywords(named_topology) if name != "name")
 
 
-@public(passes_on=[*_OF_TRAFFIC, *OF_SHAPE, *NETWORK])
+@public(passes_on=[*OF_TRAFFIC, *OF_SHAPE, *NETWORK])
 def fabric(
     schemes: str | Sequence[str] | Mapping[str, Any],
     topology: str | os.PathLike[str] | Topology = "fat-tree:320",
@@ -107,7 +107,7 @@ def fabric(
         network = topology
     else:
         network = named_topology(topology, **shape)
-    traffic = Traffic(**{name: options[name] for name in _OF_TRAFFIC if options.get(name) is not None})
+    traffic = Traffic(**{name: options[name] for name in OF_TRAFFIC if options.get(name) is not None})
     fields = {name: options[name] for name in NETWORK if name in options}
     numbers = seeds_of(seeds)
     listed = traffic.flows if isinstance(traffic.flows, FlowList) else None

@@ -49,3 +49,10 @@ def test_what_counts_takes_whole_values() -> None:
 def test_what_is_no_range_is_refused(over: Any, says: str) -> None:
     with pytest.raises(InputError, match=says):
         space_of(over)
+
+
+@pytest.mark.parametrize("pair", [(1.5, 1.7), (0, 16), (3, 3.9)])
+def test_a_range_of_what_counts_holds_two_whole_numbers(pair: tuple[float, float]) -> None:
+    with pytest.raises(InputError, match="two whole numbers from 1 on"):
+        space_of({"burst": pair})
+    assert space_of({"burst": (1.2, 16.9)}).values(np.array([1.0])) == {"burst": 16.0}

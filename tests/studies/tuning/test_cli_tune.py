@@ -123,6 +123,7 @@ def test_names_alone_are_tuned_between_the_usual_bounds(
         ([*RANGES, "--window", "4ms:2ms"], "window: 4ms:2ms does not end after it begins"),
         ([*RANGES, "--window", "2ms:6ms"], "does not lie inside the run of 5ms"),
         ([*RANGES, "--write", ""], "no folder is named"),
+        ([*RANGES, "--narrow"], "no trial without a switch's file"),
         ([*RANGES, "--write", str(LEAF / "nic.txt" / "out")], "--write"),
         ([*RANGES, *SWITCH, *SWITCH], "one of 2 switches"),
         ([*RANGES, *SWITCH, "--port", "Eth1,Ethernet999"], "has no 'Ethernet999'"),
@@ -167,6 +168,16 @@ def test_what_packets_refuse_is_not_typed(
     assert "nothing to type" in said.out
     assert "packets of 4096 B" in said.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["front.png", "packets.png", "tuning.json"]
+
+
+def test_what_is_held_by_set_is_typed_too(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """All settings ran with the byte counter off: a NIC that keeps it was never tried."""
+    arguments = [*SWITCH, "--from", str(LEAF / "nic.txt"), "--over", "g=1/1024:1/4", "--set", "byte_counter=1TB", *FAST]
+    assert run(["tune", "dcqcn", "--flows", "2", *arguments, "--packets", "0", "--write", str(tmp_path)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "the present setting ran with --set's byte_counter too; what is typed has them" in told
+    assert "RPG_BYTE_RESET_P${NIC_PORT}=0" in (tmp_path / "nic.sh").read_text()
+    assert "RPG_BYTE_RESET_P${NIC_PORT}=32767" in (tmp_path / "nic-undo.sh").read_text()
 
 
 def test_what_is_typed_is_for_the_ports_that_are_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

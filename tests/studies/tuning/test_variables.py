@@ -208,3 +208,10 @@ def test_what_one_would_type_stays_in_the_range() -> None:
     assert wide.rounded(127e3) == 130e3
     (free,) = space_of({"eta": (0.4, 0.8)}).variables
     assert free.rounded(0.4567) == 0.4567
+
+
+def test_what_counts_is_tuned_in_whole_numbers() -> None:
+    """Cells of a buffer, packets of a burst: a fraction makes no scenario."""
+    (cell,) = space_of({"cell": (64.5, 2000.0)}).variables
+    assert (cell.low, cell.high, cell.step) == (65.0, 2000.0, 1.0)
+    assert all(value == round(value) for value in cell.axis(7))
