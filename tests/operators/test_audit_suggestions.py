@@ -669,6 +669,7 @@ RULES: list[tuple[str, list[Callable[..., Files]]]] = [  # each way that a sugge
         [lambda f: f.table("PFC_WD", "GLOBAL", BIG_RED_SWITCH="disable")],
     ),
     (r"raise green_min_threshold to (\d+) or more", [lambda f, kmin: f.profile(green_min_threshold=kmin)]),
+    (r"raise green_max_threshold to (\d+) or more", [lambda f, kmax: f.profile(green_max_threshold=kmax)]),
     (
         r"set Kmin (\S+) and Kmax (\S+), and sweep around them",
         [lambda f, low, high: f.profile(green_min_threshold=_bytes(low), green_max_threshold=_bytes(high))],
