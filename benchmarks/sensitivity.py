@@ -1,4 +1,4 @@
-"""How the answer of `tune` depends on what nobody knows: bursts, packets, numbers of flows, hops.
+"""Sensitivity of `tune`'s answer to what nobody knows: bursts, packets, numbers of flows, hops.
 
     python -m benchmarks.sensitivity [FOLDER] [--evaluations K] [--only WORD]
 

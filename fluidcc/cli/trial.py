@@ -31,7 +31,7 @@ _SAME = 0.005  # share: a smaller difference is none, however sure
 
 @dataclasses.dataclass(frozen=True)
 class Tried:
-    """What a trial found.
+    """Result of a trial.
 
     Parameters
     ----------

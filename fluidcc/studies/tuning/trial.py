@@ -63,7 +63,7 @@ class Row:
 
     @property
     def more(self) -> bool:
-        """Whether more is better."""
+        """True if more is better."""
         return self.measure in _MORE
 
     @property
@@ -89,7 +89,7 @@ class Row:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Trial:
-    """What settings do in each case.
+    """Numbers of settings in each case.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ class Incasts:
 
 @dataclasses.dataclass(frozen=True)
 class OnFabric:
-    """What is sent on a whole fabric: flows of a workload, and a collective.
+    """Traffic on a whole fabric: flows of a workload, and a collective.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a fabric itself adds to completion times: paths that collide, and hosts that are slower than others.
+"""Parts of completion times that a fabric itself adds: paths that collide, and hosts slower than others.
 
 The same flows run again without each of these, with the same setting. What then gets better is its part; how much of it
 another setting would mend, that setting says beside it.

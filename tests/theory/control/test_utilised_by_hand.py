@@ -288,7 +288,7 @@ def test_equilibria_of_a_marking_join_those_of_the_fluid(
 ) -> None:
     """Each once; not where a step marks, nor of a scheme of which no marking is known."""
     searches = Searches(monkeypatch, [side(solve=True, marking=True), side(solve=True, marking=known)])
-    searches.scenario.links[0].marking = red and SimpleNamespace(kmin=red[0], kmax=red[1])
+    searches.scenario.links[0].marking = red and SimpleNamespace(kmin=red[0], kmax=red[1], cell=None)
     searches.newton = [told("newton"), told("shared")]
     searches.solved = told("solved", others=(told("shared"), told("third")))
     names = [each.links[0]["name"] for each in equilibria(searches.scenario)]
