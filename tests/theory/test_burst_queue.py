@@ -94,7 +94,7 @@ def test_slower_nics_make_less_than_the_bound() -> None:
 
 
 def test_the_hybrids_replay_has_the_same_queue() -> None:
-    """What the hybrid replays of few draws; shares within 0.02."""
+    """Shares of the hybrid's replay of few draws, within 0.02."""
     for spacing, line in ((1.0, "100Gbps"), (0.25, "400Gbps")):
         shares = meetings(8, 4, 0.0, spacing).found[LOADS]
         found = fc.theory.burst_queue(8, burst=4, line_rate=line, load=1.0)

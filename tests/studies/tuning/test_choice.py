@@ -154,7 +154,7 @@ def test_packets_choose_what_keeps_bounds_in_every_case(monkeypatch: pytest.Monk
 
 
 def test_the_plateau_is_what_is_about_as_good_and_misses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 0.99 - 2 |eta - 0.6| with bursts, 0.95 of the best: less is not on it."""
+    """Bursts leave 0.99 - 2 |eta - 0.6|, and 0.95 of the best is the least on it."""
     made, _ = in_packets(monkeypatch, lambda eta, case: 0.99 - (0.0 if case["burst"] == 1 else 2 * abs(eta - 0.6)))
     best = made.by_packets({"eta": 0.8})
     places = [point["eta"] for point in made.plateau]

@@ -135,7 +135,7 @@ def test_both_layouts_of_metadata_and_fields_that_are_unknown(tmp_path: Path) ->
 
 
 def test_the_form_in_json_is_the_same(tmp_path: Path) -> None:
-    """As protobuf's JSON mapping writes it: zeros are left out, numbers of 64 bits are texts."""
+    """JSON as protobuf's mapping writes it: zeros are left out, numbers of 64 bits are texts."""
     for rank in range(2):
         text = NODES.replace("DST", str(1 - rank))
         (tmp_path / f"j.{rank}.json").write_text(text)

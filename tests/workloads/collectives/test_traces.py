@@ -124,7 +124,7 @@ def test_a_tensor_group_in_one_server_by_hand(tmp_path: Path, server: int, expec
 
 
 def test_messages_inside_a_server_are_copies(tmp_path: Path) -> None:
-    """Of four messages one after the other, two stay inside servers, at 10 GB/s."""
+    """Two of four messages one after the other stay inside servers, at 10 GB/s."""
     path = tmp_path / "a.goal"
     text = "num_ranks 4\nrank 0 {\nsend 1000b to 1\nrecv 1000b from 3\n}\n"
     for rank in (1, 2, 3):

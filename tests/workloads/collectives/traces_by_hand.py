@@ -42,7 +42,7 @@ def graph_of(path: Path) -> Graph:
 
 
 def idle(graph: Graph) -> dict[int, float]:
-    """When each operation begins [s] in plain Python, where a transfer leaves after its bytes and arrives 1 us later.
+    """Beginnings [s] of operations in plain Python, where a transfer leaves after its bytes and arrives 1 us later.
 
     Transfers do not slow each other.
     """
