@@ -1,4 +1,4 @@
-"""What a fabric adds: collisions on a path, and a slow host, beside times that are known without a simulator."""
+"""Collisions on a path and a slow host, beside times that are known without a simulator."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_part_is_the_largest_fall_that_is_sure() -> None:
 
 
 def test_the_command_says_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of the first scheme and the same flows; in JSON too."""
+    """The first scheme and the same flows are asked about; in JSON too."""
     asked: list[Any] = []
 
     def stand_in(options: Any, topology: Any, **sent: Any) -> list[Cause]:
