@@ -50,33 +50,41 @@ def in_order(flows: Sequence[Any]) -> None:
                 raise InputError(f"flow {i} after: there is no flow {place}; there are {len(flows)}, counted from 0")
             if is_concrete(flows[place].size) and math.isinf(flows[place].size):
                 raise InputError(f"flow {i} after: flow {place} has no end; give it a size")
-    left = [len(flow.after) for flow in flows]
-    followers: list[list[int]] = [[] for _ in flows]
-    for i, flow in enumerate(flows):
-        for place in flow.after:
-            followers[place].append(i)
+    _, circle = ordered([flow.after for flow in flows])
+    if circle:
+        raise InputError(f"flows: {told_circle([f'flow {i}' for i in circle])}; break the circle in after")
+
+
+def ordered(needs: Sequence[Sequence[int]]) -> tuple[list[int], list[int]]:
+    """Return all places, each behind those that it needs, and a circle of places that need each other, if there is one.
+
+    Of a circle the order lacks what is in it or behind it.
+    """
+    left = [len(each) for each in needs]
+    followers: list[list[int]] = [[] for _ in needs]
+    for i, each in enumerate(needs):
+        for k in each:
+            followers[k].append(i)
     free = [i for i, count in enumerate(left) if count == 0]
     for i in free:  # grows meanwhile
         for each in followers[i]:
             left[each] -= 1
             if left[each] == 0:
                 free.append(each)
-    if len(free) < len(flows):
-        raise InputError(f"flows: {_cycle(flows, left)}; break the circle in after")
-
-
-def _cycle(flows: Sequence[Any], left: Sequence[int]) -> str:
-    """Describe one cycle of flows that wait for each other."""
+    if len(free) == len(needs):
+        return free, []
     at = next(i for i, count in enumerate(left) if count > 0)
     seen: list[int] = []
     while at not in seen:
         seen.append(at)
-        at = next(place for place in flows[at].after if left[place] > 0)
-    circle = seen[seen.index(at) :]
-    shown = [f"flow {i}" for i in circle[:_SHOWN]]
-    if len(circle) > _SHOWN:
-        shown.append(f"{len(circle) - _SHOWN} more")
-    return f"{' waits for '.join([*shown, f'flow {at}'])}"
+        at = next(k for k in needs[at] if left[k] > 0)
+    return free, seen[seen.index(at) :]
+
+
+def told_circle(names: Sequence[str]) -> str:
+    """Say who waits for whom in a circle."""
+    more = [f"{len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
+    return " waits for ".join([*names[:_SHOWN], *more, names[0]])
 
 
 def end_of(flow: Any, before: Any) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fluidcc.errors import InputError
+from fluidcc.scenario.dependencies import ordered, told_circle
 from fluidcc.surface import constructor, public
 from fluidcc.workloads.collectives.algorithms import Team, done
 from fluidcc.workloads.collectives.building import Building
@@ -239,24 +240,8 @@ class Builder:
             needs[self.first[i]] += mine
             if self.first[i] != i:
                 needs[i] = [self.first[i]]
-        left = [len(each) for each in needs]
-        followers: list[list[int]] = [[] for _ in needs]
-        for i, each in enumerate(needs):
-            for k in each:
-                followers[k].append(i)
-        free = [i for i, count in enumerate(left) if count == 0]
-        for i in free:  # grows meanwhile
-            for each in followers[i]:
-                left[each] -= 1
-                if left[each] == 0:
-                    free.append(each)
-        if len(free) < len(needs):
-            at = next(i for i, count in enumerate(left) if count > 0)
-            seen: list[int] = []
-            while at not in seen:
-                seen.append(at)
-                at = next(k for k in needs[at] if left[k] > 0)
-            shown = [self._there(k) for k in seen[seen.index(at) :]]
-            shown = [*shown[:8], *([f"{len(shown) - 8} more"] if len(shown) > 8 else [])]
-            raise self._wrong(at, f"{' waits for '.join([*shown, shown[0]])}; break the circle")
-        return free
+        order, circle = ordered(needs)
+        if circle:
+            told = told_circle([self._there(k) for k in circle])
+            raise self._wrong(circle[0], f"{told}; break the circle")
+        return order
