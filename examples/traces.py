@@ -95,5 +95,8 @@ def write(folder: Path, ranks: int = 4) -> list[Path]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=HERE, help="where to; examples/traces by default")
-    for path in write(parser.parse_args().folder):
-        print(f"wrote {path}")
+    try:
+        for path in write(parser.parse_args().folder):
+            print(f"wrote {path}")
+    except OSError as error:
+        parser.error(f"{error.filename}: {error.strerror}; give a folder that can be written")

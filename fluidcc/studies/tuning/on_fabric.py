@@ -12,6 +12,7 @@ import numpy as np
 from fluidcc.engines.run_many import connected
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
+from fluidcc.scenario.switches import RED, resolve_marking
 from fluidcc.studies.tuning.fabric_result import FabricTuning
 from fluidcc.studies.tuning.race import (
     CHOOSING,
@@ -138,6 +139,7 @@ def tune_fabric(
         where = {"threads": threads, "dask": client, "folder": folder}
         runs = _Runs(make_options, topology, shape, cases, where, settings)
         runs.check_arrivals()
+        space = space.in_cells(runs.cells)
         with runs.bar:
             racers = race(space, rule, runs.measure, known=known, settings=settings, seed=seed)
             whole_run = [each for each in racers if each.seeds == sum(RUNGS)]
@@ -302,6 +304,13 @@ class _Runs:
             if (traffic := _traffic(case)) is not None:
                 for seed in range(CHOOSING + 1, CHOOSING + 1 + sum(RUNGS)):
                     traffic.rows(topology, seed)
+
+    @property
+    def cells(self) -> list[float | None]:
+        """Cells in which switches count their queues, by the present setting's markings [bytes]."""
+        given = self.make_options().get("marking")
+        rules = given if isinstance(given, list) else [given]
+        return [resolve_marking(rule).cell for rule in rules if isinstance(rule, RED)]
 
     def flows_of(self, i: int, seeds: Sequence[int]) -> dict[str, int]:
         """Number of flows to 100 KB and beyond 1 MB in a case, of some seeds together."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,7 +58,16 @@ class Variable:
         """Round a settable value as one would type it; an end stays as it is."""
         if value in (self.low, self.high) or self.name not in GRIDS:
             return value
-        return min(max(typed(self.name, value), self.low), self.high)
+        value = min(max(typed(self.name, value), self.low), self.high)
+        return value if self.step == GRIDS[self.name].step else self.snapped(value)
+
+    def in_cells(self, cell: float) -> Variable:
+        """Return the same threshold on whole cells of a switch's memory [bytes]."""
+        low, high = math.ceil(self.low / cell) * cell, math.floor(self.high / cell) * cell
+        if low >= high:
+            ends = " to ".join(format_value(self.name, end) for end in (self.low, self.high))
+            raise InputError(f"over {self.name}: {ends} holds fewer than two multiples of a {cell:g}B cell; widen it")
+        return dataclasses.replace(self, low=low, high=high, step=cell)
 
     def axis(self, count: int) -> list[float]:
         """Return ``count`` settable values from end to end, or as many as there are."""
@@ -102,6 +111,19 @@ class Space:
     def names(self) -> list[str]:
         """Names of the variables."""
         return [each.name for each in self.variables]
+
+    def in_cells(self, cells: Iterable[float | None]) -> Space:
+        """Return the space with thresholds on whole cells, if switches count their queues in these [bytes or None].
+
+        Raises
+        ------
+        InputError
+            If a range holds fewer than two such thresholds.
+        """
+        largest = max((float(cell) for cell in cells if cell is not None), default=None)
+        if largest is None:
+            return self
+        return Space(tuple(e.in_cells(largest) if e.name in ("kmin", "kmax") else e for e in self.variables))
 
     def point(self, shares: Sequence[float] | np.ndarray) -> Point:
         """Values that one would type at a place in the cube; a Kmin above Kmax becomes Kmax."""

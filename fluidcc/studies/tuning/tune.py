@@ -146,6 +146,7 @@ def tune(
         for case in cases:
             resolve(make_scenario(**present, **case))  # a present setting that makes no sense is refused at once
     example = _example(make_scenario, space, cases, [*([present] if present else []), *others.values()])
+    space = space.in_cells(link.marking.cell for link in example.links if link.marking is not None)
     schemes = {flow.scheme.name for flow in example.flows}
     engine = engine or ("hybrid" if schemes <= {"dcqcn", "none"} else "fluid")
     draws = engine_draws(engine, until, window)

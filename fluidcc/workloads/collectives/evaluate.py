@@ -139,7 +139,8 @@ def collective(
     tasks = [(case, name, each, seed) for case in cases for name, each in chosen.items() for seed in numbers]
     runs = _all(tasks, fabric, settings, folder_of(folder), threads=at_once, dask=dask)
     replays = [job for case in cases for job in case.jobs if isinstance(job, Replay)]
-    words = [*fabric.words, *dict.fromkeys(line for job in replays for line in job.schedule.words)]
+    said = [line for job in replays for line in (*job.schedule.words, *job.schedule.unreceived)]
+    words = [*fabric.words, *dict.fromkeys(said)]
     return CollectiveStudy(tuple(runs), fabric, tuple(case.says for case in cases), tuple(words))
 
 

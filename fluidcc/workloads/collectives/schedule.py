@@ -71,6 +71,27 @@ class Schedule:
         """Kinds of operations that cross the fabric: send, or a kind of collective."""
         return {each.kind for each in self.operations if each.kind == "send" or len(each.group) > 1}
 
+    def where(self, operation: Any) -> str:
+        """Return an operation's file, and its line or node."""
+        if self.files:
+            return f"{self.files[operation.rank]}, node {operation.line}"
+        return f"{self.name}, line {operation.line}"
+
+    @property
+    def unreceived(self) -> tuple[str, ...]:
+        """Say which send is the first that no receive is left for, and how many there are."""
+        left = Counter((each.peer, each.rank, each.tag) for each in self.operations if each.kind == "recv")
+        alone = []
+        for each in self.operations:
+            if each.kind == "send":
+                key = (each.rank, each.peer, each.tag)
+                left[key] -= 1
+                alone += [each] if left[key] < 0 else []
+        if not alone:
+            return ()
+        more = f" (and {len(alone) - 1} more)" if alone[1:] else ""
+        return (f"{self.where(alone[0])}: rank {alone[0].peer} never receives what this sends{more}; it is sent",)
+
     @public()
     def build(self) -> tuple[Building, list[list[int]]]:
         """Build the graph, and for each rank the places of all that it does or receives.
@@ -105,11 +126,7 @@ class Builder:
             raise self._wrong(0, "nobody sends, and nothing crosses the fabric; add a send there, and its recv")
 
     def _wrong(self, i: int, text: str) -> InputError:
-        return InputError(f"{self._where(i)}: {text}")
-
-    def _where(self, i: int) -> str:
-        each, files = self.operations[i], self.schedule.files
-        return f"{files[each.rank]}, node {each.line}" if files else f"{self.schedule.name}, line {each.line}"
+        return InputError(f"{self.schedule.where(self.operations[i])}: {text}")
 
     def _there(self, i: int) -> str:
         each = self.operations[i]

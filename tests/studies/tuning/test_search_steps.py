@@ -149,7 +149,7 @@ def test_clouds_end_narrow_however_many_points_were_known_before(monkeypatch: py
     best, batches = clouds(monkeypatch, 100, 200)
     widths = [np.median(np.abs(batch - best)) / 0.6745 for batch in batches]
     assert widths[0] == pytest.approx(0.1, rel=0.5)  # the median of 16: within 50 % but once in a thousand
-    assert widths[3] == pytest.approx(0.1 * 0.04**0.48, rel=0.5)
+    assert widths[3] == pytest.approx(0.1 * 0.04**0.48, rel=0.5)  # likewise
     assert widths[-1] < 0.01
     assert [len(batch) for batch in batches[:2]] == [16, 16]
     assert sum(map(len, batches)) >= 100

@@ -215,3 +215,24 @@ def test_what_counts_is_tuned_in_whole_numbers() -> None:
     (cell,) = space_of({"cell": (64.5, 2000.0)}).variables
     assert (cell.low, cell.high, cell.step) == (65.0, 2000.0, 1.0)
     assert all(value == round(value) for value in cell.axis(7))
+
+
+def test_thresholds_are_whole_cells_where_switches_count_in_cells() -> None:
+    """A threshold of 190 KB on cells of 254 B is 748 of them, and so is each end; what is no threshold stays."""
+    space = space_of({"kmin": ("10KB", "1MB"), "kmax": ("10KB", "2MB"), "pmax": ("1%", "100%")})
+    assert space.in_cells([None, None]) is space
+    found = space.in_cells([None, 254.0, 144.0])
+    kmin, kmax, pmax = found.variables
+    assert (kmin.low, kmin.high, kmax.high) == (40 * 254, 3937 * 254, 7874 * 254)
+    assert kmin.rounded(188_722.0) == 748 * 254  # two digits first
+    assert kmin.rounded(kmin.low) == kmin.low
+    assert pmax == space.variables[2]
+    for share in np.linspace(0, 1, 30):
+        point = found.point([share, share, share])
+        assert point["kmin"] % 254 == point["kmax"] % 254 == 0
+
+
+def test_a_range_within_a_cell_is_refused() -> None:
+    space = space_of({"kmin": ("1KB", "9KB")})
+    with pytest.raises(InputError, match=r"over kmin: 1KB to 9KB holds .* a 8192B cell; widen it"):
+        space.in_cells([8192.0])

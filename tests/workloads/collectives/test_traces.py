@@ -17,13 +17,15 @@ from fluidcc.workloads.collectives.jobs import work_of
 from fluidcc.workloads.collectives.read import read_schedule
 from fluidcc.workloads.fabrics import named_topology
 from tests.workloads.collectives import wire
-from tests.workloads.collectives.test_schedules import mutated
+from tests.workloads.collectives.test_schedules import STAR, mutated
 from tests.workloads.collectives.traces_by_hand import (
     COMPUTE,
     GOOD,
     HEAD,
     LAYERS,
     NODES,
+    RECEIVE,
+    SEND,
     all_reduce,
     graph_of,
     idle,
@@ -70,6 +72,18 @@ def test_what_of_a_trace_has_no_effect_is_said(tmp_path: Path) -> None:
     assert read_simai(simai).words == (
         f"{simai}, line 1: pp_comm has no effect: stages send each other nothing, as in SimAI",
     )
+
+
+def test_sends_that_nobody_receives_are_said(tmp_path: Path) -> None:
+    """Two of one tag and one receive: the second is left; another rank's receive of that tag is none for it."""
+    sends = [wire.node(k, SEND, comm_dst=1, comm_size=30_000, comm_tag=4) for k in range(2)]
+    other = wire.node(7, RECEIVE, comm_src=0, comm_size=30_000, comm_tag=4)
+    path = written(tmp_path, wire.trace(*sends), wire.trace(other), wire.trace(all_reduce(0, 0)))
+    schedule = read_chakra(path)
+    assert schedule.unreceived == (f"{path}, node 1: rank 1 never receives what this sends; it is sent",)
+    assert schedule.unreceived[0] in fc.collective(path, STAR, "none", **QUIET).words
+    both = written(tmp_path, wire.trace(*sends), wire.trace(wire.node(0, COMPUTE, (), 1)), name="b")
+    assert "node 0: rank 1 never receives what this sends (and 1 more)" in read_chakra(both).unreceived[0]
 
 
 def test_mutated_traces_are_read_or_refused_in_one_line(tmp_path: Path) -> None:
