@@ -78,14 +78,21 @@ def test_a_run_is_as_long_as_its_start_needs(
 @pytest.mark.parametrize(
     ("more", "least", "most"),
     [
-        (["--rate", "25Gbps", "--packet-size", "1000"], 4e3, 2 * 1_048_576),  # SONiC's template has the largest Kmin
-        (["--rate", "400Gbps", "--set", "packet_size=4096"], 16e3, 2 * 1_600_000),  # Alibaba's, in proportion
+        (
+            ["--rate", "25Gbps", "--packet-size", "1000"],
+            3 * 1062,
+            2 * 1_048_576,
+        ),  # SONiC's template has the largest Kmin
+        (["--rate", "400Gbps", "--set", "packet_size=4096"], 3 * 4158, 2 * 1_600_000),  # Alibaba's, in proportion
     ],
 )
 def test_names_alone_are_tuned_between_the_usual_bounds(
     more: list[str], least: float, most: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No Kmin below what eight flows' packets wait for each other, nor above twice what anybody uses at the speed."""
+    """No Kmin below what eight flows' packets wait for each other, nor above twice what anybody uses at the speed.
+
+    At full load 99 of 100 packets find three at most.
+    """
     asked: list[Any] = []
 
     def tune(_: Any, bounds: Any, **options: Any) -> None:
@@ -96,7 +103,7 @@ def test_names_alone_are_tuned_between_the_usual_bounds(
     assert run(["tune", "dcqcn", "--over", "kmin", "--over", "kmax", "--over", "g=1/256:1/16", *more]) == 2
     (found,) = asked
     assert found["g"] == ("1/256", "1/16")
-    assert found["kmin"][0] == pytest.approx(least, rel=0.3)
+    assert found["kmin"][0] == pytest.approx(least)
     assert found["kmin"][1] == most
     assert found["kmax"][0] == 2 * found["kmin"][0]
 
