@@ -25,6 +25,7 @@ import fluidcc as fc
 from fluidcc.cli.audit import print_audit
 from fluidcc.cli.trial import HEADS, cells, table_of, tried
 from fluidcc.cli.trial import PICTURE as TRIAL
+from fluidcc.cli.tune import NOTHING
 from fluidcc.cli.tune_fabric import told_plateau, usual_bounds
 from fluidcc.operators.behaviour import with_buffers, with_usual_buffers
 from fluidcc.operators.nvidia_settings import NEVER, canonical
@@ -74,7 +75,7 @@ def main() -> None:
         draw_map(found, tuned).write(out / "map.png")
         commands.write(out)
         write_report(out, folder.name, found, tuned, commands, words)
-        typed = ", ".join(commands.files) or "nothing to type: no setting keeps every bound in packets"
+        typed = ", ".join(commands.files) or NOTHING
         console.print(f"pictures, report.html, {typed}: {out}/  ({time.perf_counter() - began:.0f} s)")
         if command:
             console.print(f"on a fabric again:\n  {command}", markup=False, soft_wrap=True)
@@ -233,7 +234,7 @@ def verdict(metric: str, before: tuple[float, float], after: tuple[float, float]
 def summary_of(tuned: fc.Tuning) -> str:
     """Say in a sentence which metrics get better and which get worse."""
     if not (tuned.confirmed and tuned.best.kept):
-        return "Nothing to type: no setting keeps every bound in packets in every case."
+        return "Nothing to type: packets confirm no setting in every case."
     names = {"queue_bytes.p99": "99th percentile of the queue", "utilisation": "utilisation", "jain": "Jain's index",
              "pfc_pauses": "PAUSEs", "drops": "packets lost"}  # fmt: skip
     told: dict[str, list[str]] = {"better": [], "worse": []}

@@ -34,7 +34,7 @@ EXAMPLES = (
 )
 PICTURES = ("front.png", "sensitivity.png", "packets.png", TRIAL, PICTURE)
 PACKET_SIZE = "packet_size"
-NOTHING = "nothing to type: no setting keeps every bound in packets"
+NOTHING = "nothing to type: packets confirm no setting"
 _SHOWN = ("queue_bytes.mean", "queue_bytes.p95", "queue_bytes.p99", "utilisation", "jain")
 
 

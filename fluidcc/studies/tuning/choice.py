@@ -346,7 +346,7 @@ class Proof:
         worst, case = max(missed, key=lambda each: float(each[0].max(initial=0.0)))
         where = ", ".join(f"{name} {value}" for name, value in without_until(case).items()) or "its only case"
         if not worst.any():
-            return "no setting keeps every bound in packets"
+            return "the last choice keeps every bound in packets; what speaks against it is said above"
         bound = self.goal.constraints[int(worst.argmax())]
         value = float(found.metrics[bound.metric][self.packet_cases.index(case)])
         return f"no setting keeps every bound in packets; the best misses {bound} with {where}: {value:.4g}"
