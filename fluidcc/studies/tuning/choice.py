@@ -21,7 +21,14 @@ from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.studies.tuning.cases import SIZE, UNTIL
 from fluidcc.studies.tuning.evaluate import Evaluator, Measured, without_until
 from fluidcc.studies.tuning.goal import SETTLING, SHARES, Goal, order_of
-from fluidcc.studies.tuning.packet_check import OneSeed, Packets, contradictions, packets, worse_than_present
+from fluidcc.studies.tuning.packet_check import (
+    OneSeed,
+    Packets,
+    contradictions,
+    more_counted,
+    packets,
+    worse_than_present,
+)
 from fluidcc.studies.tuning.result import Candidate
 from fluidcc.studies.tuning.smoothing import smoothed
 from fluidcc.studies.tuning.space import Point, Space
@@ -207,6 +214,8 @@ class Proof:
                 self.notes.append(f"packets speak against {told}: {'; '.join(against)}")
         point, self.packets["best"], against = self._most_spare(shown, self.goal)
         self.confirmed = not against
+        if self.confirmed and "start" in self.packets:
+            self.notes += more_counted(self.goal, self.packets["best"], self.packets["start"])
         whole = [row for row in rows if len(next(iter(row[1].metrics.values()))) == len(cases)]
         costs = {
             tuple(each.values()): _costs(coarse, found, asked)[0]

@@ -22,6 +22,7 @@ from fluidcc.units import show
 
 _SURE = 2.0  # standard errors beyond which a difference counts
 _SLOWER = 1.1  # times the present settling time
+_TIMES = 2.0  # as many PAUSEs as with a present setting that misses a bound
 _COUNTS = {"pfc_pauses": "more PAUSEs", "drops": "more packets dropped"}  # which the search's engine does not see
 
 
@@ -151,22 +152,27 @@ def contradictions(goal: Goal, found: Packets, present: Packets | None) -> list[
     A bound is missed where the mean is beyond it, or within its standard error; the objective is contradicted where
     it is worse than the present setting's by more than two standard errors of the difference, seed by seed. A present
     setting that itself misses a bound has no objective to be held to. More PAUSEs or drops than it has, by as much,
-    speak against a setting too.
+    speak against a setting too; where it misses a bound itself, more than twice as many.
     """
     said = [missed for each in goal.constraints if (missed := _missed(goal, found, each))]
-    for name, word in _COUNTS.items():
-        known = present is not None and name in found.each and name in present.each
-        if known and present is not None and _more(goal, found.each[name], present.each[name]):
-            said.append(f"{word} than with the present setting: {found.metrics[name].max():.3g} a run")
+    if present is None:
+        return said
+    bad = any(_missed(goal, present, each, sure=0.0) for each in goal.constraints)
+    said += more_counted(goal, found, present, _TIMES if bad else 1.0)
     first = goal.objectives[0]
-    if (
-        present is not None
-        and first.metric in found.each
-        and not any(_missed(goal, present, each, sure=0.0) for each in goal.constraints)
-        and _is_worse(goal, found, present)
-    ):
+    if not bad and first.metric in found.each and _is_worse(goal, found, present):
         said.append(f"{first.metric} is worse than the present setting's")
     return said
+
+
+def more_counted(goal: Goal, found: Packets, present: Packets, times: float = 1.0) -> list[str]:
+    """List of which there are more than some times what the present setting has, in words: PAUSEs, drops."""
+    return [
+        f"{word} than with the present setting: {found.metrics[name].max():.3g} a run, present "
+        f"{present.metrics[name].max():.3g}"
+        for name, word in _COUNTS.items()
+        if name in found.each and name in present.each and _more(goal, found.each[name], times * present.each[name])
+    ]
 
 
 def worse_than_present(

@@ -13,7 +13,7 @@ import xarray as xr
 from fluidcc.engines.packet import run as packet
 from fluidcc.studies.tuning import packet_check
 from fluidcc.studies.tuning.goal import SETTLING, Goal, Objective, goal_of
-from fluidcc.studies.tuning.packet_check import Packets, contradictions, packets, worse_than_present
+from fluidcc.studies.tuning.packet_check import Packets, contradictions, more_counted, packets, worse_than_present
 
 USED = goal_of("utilisation", None, "utilisation>=0.9", True, 1.0)
 SHORT = goal_of("queue_bytes.p99", None, "queue_bytes.p99<=100KB", True, 1.0)
@@ -179,10 +179,36 @@ def test_an_objective_is_not_held_to_a_setting_that_misses_a_bound() -> None:
 def test_more_losses_than_at_present_speak_against_a_setting(metric: str, word: str) -> None:
     goal = Goal((Objective("queue_bytes.p99"),), ())
     (said,) = contradictions(goal, seeds(metric, [3.0, 5.0], [1.0, 1.0]), seeds(metric, [1.0, 1.0], [1.0, 1.0]))
-    assert said == f"{word} than with the present setting: 4 a run"
+    assert said == f"{word} than with the present setting: 4 a run, present 1"
     assert contradictions(goal, seeds(metric, [1.0, 1.0]), seeds(metric, [1.0, 1.0])) == []
     assert contradictions(goal, seeds(metric, [3.0, 5.0]), None) == []
     assert contradictions(goal, seeds(metric, [3.0, 5.0]), seeds("jain", [1.0, 1.0])) == []
+
+
+@pytest.mark.parametrize(
+    ("used", "present", "ours", "refused"),
+    [
+        (0.95, 100.0, 130.0, True),
+        (0.5, 100.0, 130.0, False),  # the present setting misses a bound: to twice as many
+        (0.5, 100.0, 199.0, False),
+        (0.5, 100.0, 201.0, True),
+        (0.5, 0.0, 1.0, True),  # twice none are none
+    ],
+)
+def test_pauses_are_to_be_no_more_than_twice_those_of_a_setting_that_misses_a_bound(
+    used: float, present: float, ours: float, refused: bool
+) -> None:
+    """They are said in any case."""
+    goal = goal_of("queue_bytes.p99", None, "utilisation>=0.9", True, 1.0)
+
+    def packets(count: float, share: float) -> Packets:
+        each = {"pfc_pauses": np.array([[count, count]]), "queue_bytes.p99": np.array([[1.0, 1.0]])}
+        return Packets({"utilisation": np.array([share]), "pfc_pauses": np.array([count])}, {}, each, [])
+
+    found, start = packets(ours, 0.95), packets(present, used)
+    assert any("more PAUSEs" in said for said in contradictions(goal, found, start)) is refused
+    (said,) = more_counted(goal, found, start)
+    assert said.endswith(f"{ours:.3g} a run, present {present:.3g}")
 
 
 # -- running them ------------------------------------------------------------------------------------------------
