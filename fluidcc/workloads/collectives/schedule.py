@@ -71,8 +71,18 @@ class Schedule:
         """Kinds of operations that cross the fabric: send, or a kind of collective."""
         return {each.kind for each in self.operations if each.kind == "send" or len(each.group) > 1}
 
-    def where(self, operation: Any) -> str:
-        """Return an operation's file, and its line or node."""
+    def where(self, operation: Operation) -> str:
+        """Say where an operation stands.
+
+        Parameters
+        ----------
+        operation : Operation
+
+        Returns
+        -------
+        str
+            Its file, and its line or node.
+        """
         if self.files:
             return f"{self.files[operation.rank]}, node {operation.line}"
         return f"{self.name}, line {operation.line}"
