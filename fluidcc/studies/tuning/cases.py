@@ -20,10 +20,11 @@ WAYS: dict[str, tuple[Any, ...]] = {"burst": (1, 4), "counts_sending": (False, T
 # In a longer burst a setting must do no worse than the present one. The search has it, as bursts idle a link and
 # lengthen a queue, and a start that is soon over.
 SEARCHED: dict[str, Any] = {"burst": 16, "begin": "share"}
-SIZE, UNTIL = "packet_size", "until"
+BEGIN, SIZE, UNTIL = "begin", "packet_size", "until"
 _TOLD = {"flows": "{} flows", SIZE: "packets of {} B", "burst": "bursts of {}", "begin": "started at {}"}
 _PACKETS = 1.5e5  # of a run, and no less than
 _SHORTEST = {"line": 0.04, "share": 0.02}  # s: a start that filled the buffer is over by then, if ever (15 to 30 ms)
+_LONG = 3.0  # times the shortest
 _FEW = 8  # senders; more begin with more above their share, and take as much longer to be fair again
 
 
@@ -42,6 +43,15 @@ def length(rate: float, packet: float, begin: str = "line") -> float:
         Where flows begin.
     """
     return max(math.ceil(_PACKETS * packet / rate * 1e3) / 1e3, _SHORTEST[begin])
+
+
+def by_length(cases: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the cases that end soon and those that take three times as many packets or more, the shortest first."""
+    packets = [case.get(UNTIL, 0.0) / case.get(SIZE, 1.0) for case in cases]
+    parts: tuple[list[dict[str, Any]], list[dict[str, Any]]] = [], []
+    for k in sorted(range(len(cases)), key=packets.__getitem__):
+        parts[packets[k] >= _LONG * min(packets) > 0].append(dict(cases[k]))
+    return parts
 
 
 def in_words(cases: Sequence[Mapping[str, Any]]) -> str:
@@ -72,8 +82,7 @@ def packet_cases(
         Such as ``{"flows": 8}``.
     sizes : sequence of float
         Payloads of packets [bytes]: all ways are tried with the largest, on which most depends, and the first with the
-        others. With these, more than a few senders begin at their share, to save time: of both samples' recommended
-        settings, the worst start at line rate was that of the largest packets.
+        others.
     given : collection of str
         Names whose value is chosen already.
     link : tuple of float, optional
@@ -85,9 +94,7 @@ def packet_cases(
     first = {SIZE: max(sizes)} if sizes else {}
     others = [{SIZE: size} for size in sizes if size != max(sizes)]
     found = [{**case, **way, **first} for case in cases for way in combined]
-    for case, size in itertools.product(cases, others):
-        many = case.get("flows", 0) > _FEW and "begin" in ways
-        found.append({**case, **combined[0], **size} | ({"begin": "share"} if many else {}))
+    found += [{**case, **combined[0], **size} for case, size in itertools.product(cases, others)]
     if link is not None:
         for case in found:
             times = case.get("flows", 0) / _FEW if case.get("begin") == "line" else 1.0

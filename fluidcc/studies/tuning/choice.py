@@ -18,7 +18,7 @@ import numpy as np
 from fluidcc.builders.names import format_value
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario, resolve
-from fluidcc.studies.tuning.cases import SIZE, UNTIL
+from fluidcc.studies.tuning.cases import BEGIN, SIZE, UNTIL, by_length
 from fluidcc.studies.tuning.evaluate import Evaluator, Measured, without_until
 from fluidcc.studies.tuning.goal import SETTLING, SHARES, Goal, order_of
 from fluidcc.studies.tuning.packet_check import (
@@ -141,7 +141,7 @@ class Proof:
         self.packets: dict[str, Packets] = {}
         self.confirmed: bool | None = None
         self.notes: list[str] = []
-        self._done: dict[tuple[float, ...], dict[tuple[int, int], Trace]] = {}
+        self._done: dict[tuple[float, ...], dict[tuple[Any, int], Trace]] = {}  # of points, by case and seed
         self._places = np.stack([space.shares(point) for point, _ in self.rows])
 
     def by_search(self) -> Candidate:
@@ -232,15 +232,20 @@ class Proof:
     ) -> None:
         """Run packets in every case with one seed: the best first, and not what cannot be about as good as one seen.
 
-        What a point has in few cases is the best that it may have in all.
+        What a point has in few cases, and then in the short ones, is the best that it may have in all.
         """
+        label, short = f"packets, {len(self.packet_cases)} cases of one of the best", by_length(self.packet_cases)[0]
         for row in list(left):
             kept = [goal.costs(each.found.metrics)[0] for each in seen if not each.against]
             least = _costs(goal, row[1], asked)[0]
             if kept and (least > _about(min(kept)) or goal.violations(row[1].metrics).any()):
                 continue
+            if kept and goal.worst:
+                part = self._run(row[0], label, once=True, cases=short).metrics
+                if goal.costs(part)[0] > _about(min(kept)) or goal.violations(part).any():
+                    continue
             left.remove(row)
-            found = self._run(row[0], f"packets, {len(self.packet_cases)} cases of one of the best", once=True)
+            found = self._run(row[0], label, once=True)
             seen.append(_Seen(row[0], found, self._against(row[0], found, goal)))
 
     def _against(self, point: Point, found: Packets, goal: Goal) -> list[str]:
@@ -263,14 +268,19 @@ class Proof:
         return self._run(point, "packets, longer bursts", cases=self.guards) if self.guards else None
 
     def _telling(self) -> list[dict[str, Any]]:
-        """Return, for each case of the search, the plainest packet case and the one that differs most from it.
+        """Return, for each case of the search, the packet cases that are hardest: they differ most from the plainest.
 
-        And the first case with any value that none of these has, such as smaller packets.
+        One that begins as the plainest does, and one of all; and the first with any value that none of these has, such
+        as smaller packets.
         """
+
+        def hardest(cases: Sequence[dict[str, Any]]) -> dict[str, Any]:
+            return max(cases, key=lambda each: sum(each[n] != cases[0][n] for n in without_until(each)))
+
         chosen = []
         for case in self.checkers[0].cases:
             mine = [each for each in self.packet_cases if case.items() <= each.items()]
-            chosen += [mine[0], max(mine, key=lambda each: sum(each[n] != mine[0][n] for n in without_until(each)))]
+            chosen += [hardest([each for each in mine if each.get(BEGIN) == mine[0].get(BEGIN)]), hardest(mine)]
         for each in self.packet_cases:
             there = [item for other in chosen for item in without_until(other).items()]
             chosen += [each] if any(item not in there for item in without_until(each).items()) else []
@@ -363,10 +373,9 @@ class Proof:
     def _remember(self, few: OneSeed, points: Sequence[Point]) -> None:
         """Keep what points ran in few cases, so that it does not run again with the others, and forget the rest."""
         for point, (k, case) in itertools.product(points, enumerate(few.cases)):
-            among = self.guards if case in self.guards else self.packet_cases
-            done = self._done.setdefault((*point.values(), among is self.packet_cases), {})
-            trace = few.traces.get((tuple(point.values()), k))
-            done.update({} if trace is None else {(among.index(case), self.seeds[0]): trace})
+            at = tuple(point.values())
+            if (at, k) in few.traces:
+                self._done.setdefault(at, {})[_named(case), self.seeds[0]] = few.traces[at, k]
         few.traces.clear()
 
     def _packets_evaluator(self, cases: Sequence[dict[str, Any]], seeds: Sequence[int]) -> OneSeed:
@@ -385,11 +394,14 @@ class Proof:
         self, point: Point, label: str, *, once: bool = False, cases: Sequence[dict[str, Any]] | None = None
     ) -> Packets:
         """Run packets of a point in every case, with one seed or all; what has run before does not again."""
-        base = self._packets_evaluator(self.packet_cases if cases is None else cases, self.seeds)
-        seeds, key = self.seeds[:1] if once else self.seeds, (*point.values(), cases is None)
-        done, first = self._done.setdefault(key, {}), self.checkers[0]
+        cases, seeds = self.packet_cases if cases is None else cases, self.seeds[:1] if once else self.seeds
+        base, first = self._packets_evaluator(cases, self.seeds), self.checkers[0]
+        ran, names = self._done.setdefault(tuple(point.values()), {}), [_named(case) for case in cases]
+        done = {(k, seed): ran[name, seed] for k, name in enumerate(names) for seed in seeds if (name, seed) in ran}
         options: dict[str, Any] = {"label": label, "threads": first.threads, "dask": first.dask, "done": done}
-        return packets(base.scenarios(point), base.untils, base.draws.window, seeds, **options)
+        found = packets(base.scenarios(point), base.untils, base.draws.window, seeds, **options)
+        ran.update({(names[k], seed): trace for (k, seed), trace in done.items()})
+        return found
 
 
 def _stricter(goal: Goal) -> Goal:
@@ -412,6 +424,11 @@ def _costs(goal: Goal, found: Measured, asked: np.ndarray) -> np.ndarray:
     """Return the costs in the cases that are asked for, of which a point may have run the first only, or none."""
     metrics = {name: values[asked[: len(values)]] for name, values in found.metrics.items()}
     return goal.costs(metrics) if len(next(iter(metrics.values()))) else np.full(len(goal.objectives), -np.inf)
+
+
+def _named(case: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """Return what tells a case from others."""
+    return tuple(sorted(case.items()))
 
 
 def _measured(found: Packets) -> Measured:

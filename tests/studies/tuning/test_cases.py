@@ -8,7 +8,7 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.results.trace import Trace
-from fluidcc.studies.tuning.cases import changed, in_words, length, packet_cases, packet_guards
+from fluidcc.studies.tuning.cases import by_length, changed, in_words, length, packet_cases, packet_guards
 from fluidcc.studies.tuning.evaluate import engine_draws
 from fluidcc.studies.tuning.packet_check import OneSeed, packets
 
@@ -21,8 +21,17 @@ def test_every_case_has_every_way_and_further_sizes_the_plain_one() -> None:
     plain = {"burst": 1, "counts_sending": False, "begin": "line", "packet_size": 1024.0}
     assert small == [{"flows": n, **plain} for n in (2, 8)]
     assert {case["burst"] for case in found} == {1, 4}
-    many = [case for case in packet_cases([{"flows": 9}], [1024.0, 4096.0]) if case["packet_size"] == 1024.0]
-    assert many == [{"flows": 9, **plain, "begin": "share"}]  # their long start is run with the largest
+    many = [case for case in packet_cases([{"flows": 32}], [1024.0, 4096.0]) if case["packet_size"] == 1024.0]
+    assert many == [{"flows": 32, **plain}]  # many small packets from line rate can hold a buffer full as well
+
+
+def test_cases_that_take_three_times_the_packets_are_long() -> None:
+    """Small packets are more in the same time; without times none is long."""
+    short = [{"until": 0.02, "packet_size": 4096.0}, {"until": 0.04, "packet_size": 4096.0}]
+    long = [{"until": 0.06, "packet_size": 4096.0}, {"until": 0.02, "packet_size": 1024.0}]
+    assert by_length([long[1], short[1], long[0], short[0]]) == (short, long)
+    assert by_length([{"burst": 4}, {"burst": 1}]) == ([{"burst": 4}, {"burst": 1}], [])
+    assert by_length([]) == ([], [])
 
 
 def test_cases_in_words() -> None:

@@ -319,7 +319,10 @@ def test_of_those_as_good_the_one_with_most_to_spare_is_taken(monkeypatch: pytes
 def test_only_what_may_be_as_good_as_one_that_keeps_its_bounds_is_run_in_every_case(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """With the least p99 of 100 KB known, few cases of 104 KB may lead to as good a point; those of 106 KB may not."""
+    """With the least p99 of 100 KB known, few cases of 104 KB may lead to as good a point; those of 106 KB may not.
+
+    At 0.65 few cases have 80 KB and the short ones 106 KB: it is run in these alone.
+    """
     goal = goal_of("queue_bytes.p99", None, "utilisation>=0.9", True, 1.0)
     made, _ = in_packets(monkeypatch, lambda eta, case: 1.0)
     made.goal = goal
@@ -330,10 +333,10 @@ def test_only_what_may_be_as_good_as_one_that_keeps_its_bounds_is_run_in_every_c
 
     asked: list[float] = []
 
-    def run(point: Point, label: str, *, once: bool) -> Packets:
-        asked.append(point["eta"])
+    def run(point: Point, label: str, *, once: bool, cases: Any = None) -> Packets:
+        asked.append(point["eta"] if cases is None else -point["eta"])
         metrics = {
-            "queue_bytes.p99": np.array([100e3]),
+            "queue_bytes.p99": np.array([100e3 if cases is None or point["eta"] != 0.65 else 106e3]),
             "utilisation": np.array([0.85 if point["eta"] == 0.41 else 0.95]),
         }
         return Packets(metrics, {name: np.zeros(1) for name in metrics}, {"utilisation": np.ones((1, 1))}, [])
@@ -343,15 +346,17 @@ def test_only_what_may_be_as_good_as_one_that_keeps_its_bounds_is_run_in_every_c
         ({"eta": 0.41}, few(80e3)),
         ({"eta": 0.5}, few(90e3)),
         ({"eta": 0.6}, few(104e3)),
+        ({"eta": 0.65}, few(80e3)),
         ({"eta": 0.7}, few(106e3)),
     ]
     found: list[Any] = []
     made._see_in_every_case(rows, found, goal, np.array([False, True]))
-    assert asked == [0.41, 0.5, 0.6]
+    assert asked == [0.41, 0.5, -0.6, 0.6, -0.65]
     assert [bool(each.against) for each in found] == [True, False, False]
-    assert [point["eta"] for point, _ in rows] == [0.7]
+    assert [point["eta"] for point, _ in rows] == [0.65, 0.7]
+    del rows[0], asked[3:]
     made._see_in_every_case(rows, found[:1], goal, np.array([False, True]))  # once the others failed with further seeds
-    assert asked == [0.41, 0.5, 0.6, 0.7]
+    assert asked == [0.41, 0.5, -0.6, 0.7]
 
 
 def test_finalists_lie_apart(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -474,22 +479,26 @@ def test_packets_see_the_next_choice_until_they_speak_against_none(
     assert ("no setting keeps every bound" in made.notes[-1] if made.notes else False) is (good > 3)
 
 
-def test_of_each_searched_case_the_plainest_and_the_one_that_differs_most_are_run() -> None:
+def test_of_each_searched_case_the_hardest_of_its_beginnings_are_run() -> None:
     """And the first with smaller packets. A length of the run is no difference, and none runs twice."""
     plain = [{"flows": n, "burst": 1, "begin": "line"} for n in (2, 8)]
     longer = [{**plain[0], "burst": 4}, {**plain[0], "burst": 4, "begin": "share"}, {**plain[0], "until": 9.0}]
     made: Any = SimpleNamespace(
         checkers=[SimpleNamespace(cases=[{"flows": 2}, {"flows": 8}])], packet_cases=[plain[0], *longer, plain[1]]
     )
-    assert Proof._telling(made) == [plain[0], longer[1], plain[1]]
+    assert Proof._telling(made) == [longer[0], longer[1], plain[1]]
     made.packet_cases = [plain[1], {**plain[0], "until": 5.0}, {**plain[0], "burst": 4, "until": 9.0}]
-    assert Proof._telling(made) == [made.packet_cases[1], made.packet_cases[2], plain[1]]
+    assert Proof._telling(made) == [made.packet_cases[2], plain[1]]
     large, small = ([{**case, "packet_size": size} for case in plain] for size in (4096.0, 1024.0))
     made.packet_cases = [*large, *small]
-    assert Proof._telling(made) == [large[0], small[0], large[1], small[1]]
+    assert Proof._telling(made) == [small[0], small[1], large[0]]
     other = [{**case, "burst": 4, "begin": "share"} for case in large]
     made.packet_cases = [large[0], other[0], large[1], other[1], *small]
-    assert Proof._telling(made) == [*made.packet_cases[:4], small[0]]
+    assert Proof._telling(made) == [small[0], other[0], small[1], other[1]]
+    made.packet_cases = [{**case, "counts_sending": False} for case in (large[0], *small, other[0])]
+    made.packet_cases.insert(1, {**large[0], "burst": 4, "counts_sending": True})
+    made.checkers[0].cases = [{"flows": 2}]
+    assert Proof._telling(made)[0] == made.packet_cases[1]  # harder than the first with small packets
 
 
 def test_settling_times_rank_no_single_run() -> None:
@@ -596,12 +605,14 @@ def test_runs_of_a_point_are_kept_for_its_cases_and_guards_apart(monkeypatch: py
 
 
 def test_what_points_ran_in_few_cases_is_kept_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Under the number that a case has among its own: its trace would else be another case's."""
+    """Under its case and not its number: the trace would else be another case's."""
     made, _ = in_packets(monkeypatch, lambda eta, case: 0.95)
     made.guards = [{"burst": 16}]
     few: Any = SimpleNamespace(cases=[{"burst": 4}, {"burst": 16}, {"burst": 1}])
     few.traces = {((0.5,), 0): "four", ((0.5,), 1): "guard", ((0.6,), 0): "other", ((0.7,), 2): "one"}
     made._remember(few, [{"eta": 0.5}, {"eta": 0.7}])
-    found = {key: done for key, done in made._done.items() if done}
-    assert found == {(0.5, True): {(1, 1): "four"}, (0.5, False): {(0, 1): "guard"}, (0.7, True): {(0, 1): "one"}}
+    kept = {
+        at: {(dict(case)["burst"], seed): trace for (case, seed), trace in of.items()} for at, of in made._done.items()
+    }
+    assert kept == {(0.5,): {(4, 1): "four", (16, 1): "guard"}, (0.7,): {(1, 1): "one"}}
     assert few.traces == {}
