@@ -268,10 +268,11 @@ class Proof:
         return self._run(point, "packets, longer bursts", cases=self.guards) if self.guards else None
 
     def _telling(self) -> list[dict[str, Any]]:
-        """Return, for each case of the search, the packet cases that are hardest: they differ most from the plainest.
+        """Return, for each case of the search, packet cases that are hard: they differ most from the plainest.
 
-        One that begins as the plainest does, and one of all; and the first with any value that none of these has, such
-        as smaller packets.
+        The hardest of all, the hardest that begins as the plainest does, and the plainest that begins as the hardest
+        does, as a ramp that is too steep for paced packets suits bursts. And the first with any value that none of
+        these has, such as smaller packets.
         """
 
         def hardest(cases: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -280,7 +281,9 @@ class Proof:
         chosen = []
         for case in self.checkers[0].cases:
             mine = [each for each in self.packet_cases if case.items() <= each.items()]
-            chosen += [hardest([each for each in mine if each.get(BEGIN) == mine[0].get(BEGIN)]), hardest(mine)]
+            most = hardest(mine)
+            chosen.append(hardest([each for each in mine if each.get(BEGIN) == mine[0].get(BEGIN)]))
+            chosen += [most, next(each for each in mine if each.get(BEGIN) == most.get(BEGIN))]
         for each in self.packet_cases:
             there = [item for other in chosen for item in without_until(other).items()]
             chosen += [each] if any(item not in there for item in without_until(each).items()) else []

@@ -488,17 +488,23 @@ def test_of_each_searched_case_the_hardest_of_its_beginnings_are_run() -> None:
     )
     assert Proof._telling(made) == [longer[0], longer[1], plain[1]]
     made.packet_cases = [plain[1], {**plain[0], "until": 5.0}, {**plain[0], "burst": 4, "until": 9.0}]
-    assert Proof._telling(made) == [made.packet_cases[2], plain[1]]
+    assert Proof._telling(made) == [made.packet_cases[2], made.packet_cases[1], plain[1]]
     large, small = ([{**case, "packet_size": size} for case in plain] for size in (4096.0, 1024.0))
     made.packet_cases = [*large, *small]
-    assert Proof._telling(made) == [small[0], small[1], large[0]]
+    assert Proof._telling(made) == [small[0], large[0], small[1], large[1]]
     other = [{**case, "burst": 4, "begin": "share"} for case in large]
     made.packet_cases = [large[0], other[0], large[1], other[1], *small]
     assert Proof._telling(made) == [small[0], other[0], small[1], other[1]]
-    made.packet_cases = [{**case, "counts_sending": False} for case in (large[0], *small, other[0])]
-    made.packet_cases.insert(1, {**large[0], "burst": 4, "counts_sending": True})
+    ways = [
+        {"burst": burst, "counts_sending": counts, "begin": begin}
+        for burst in (1, 4)
+        for counts in (False, True)
+        for begin in ("line", "share")
+    ]
+    made.packet_cases = [{**large[0], **way} for way in ways] + [{**small[0], **ways[0]}]
     made.checkers[0].cases = [{"flows": 2}]
-    assert Proof._telling(made)[0] == made.packet_cases[1]  # harder than the first with small packets
+    told = [made.packet_cases.index(case) for case in Proof._telling(made)]
+    assert told == [6, 7, 1, 8]  # hard from the line, hard from the share, plain from the share, and small packets
 
 
 def test_settling_times_rank_no_single_run() -> None:
