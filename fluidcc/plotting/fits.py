@@ -19,7 +19,7 @@ _MEASURED, _FITTED = "black", colour(0)
 
 
 def plot_fit(fit: Fit, *, title: str | None = None) -> Picture:
-    """Measured and fitted over time, and their distributions.
+    """Measured and fitted over time, and their distributions; of counters the shares, counted and in runs.
 
     Parameters
     ----------
@@ -30,6 +30,34 @@ def plot_fit(fit: Fit, *, title: str | None = None) -> Picture:
     -------
     Picture
     """
+    if fit.shares:
+        picture, axes = _shares(fit)
+    else:
+        picture, axes = _samples(fit)
+    for axis in axes.ravel():
+        axis.grid(alpha=0.3)
+    axes[0, 0].legend(fontsize="small")
+    shown = "; ".join(f"{name} {text}" for name, text in fit.rows)
+    picture.suptitle(title if title is not None else shown, fontsize="medium")
+    return picture
+
+
+def _shares(fit: Fit) -> tuple[Picture, np.ndarray]:
+    """Each share at the estimate, run by run, over the one that was counted."""
+    picture, axes = figure(1, len(fit.shares), size=(5.5 * len(fit.shares), 3.4))
+    for k, (axis, (name, share)) in enumerate(zip(axes[0], fit.shares.items(), strict=True)):
+        values = 100 * np.array(fit.fitted)[:, k]
+        axis.plot(np.arange(1, len(values) + 1), values, "o", color=_FITTED, label="fitted, some runs each")
+        axis.axhline(100 * share["fitted"], color=_FITTED, lw=1.2, ls="--", label="their mean")
+        axis.axhline(100 * share["counted"], color=_MEASURED, lw=1.0, label="counted")
+        axis.set_ylim(0, 1.3 * max(100 * share["counted"], values.max()))
+        axis.set_ylabel(label(name, "%"))
+        axis.set_xlabel("runs at the estimate")
+    return picture, axes
+
+
+def _samples(fit: Fit) -> tuple[Picture, np.ndarray]:
+    """Measured and fitted samples over time, and their distributions."""
     signals = [name for name in ("queue", "rates") if getattr(fit.measured, name) is not None]
     picture, axes = figure(len(signals), 2, size=(11, 0.8 + 2.6 * len(signals)))
     for row, name in zip(axes, signals, strict=True):
@@ -43,12 +71,7 @@ def plot_fit(fit: Fit, *, title: str | None = None) -> Picture:
         _distribution(row[1], measured / factor, fitted / factor)
         row[1].set_xlabel(label(text, unit))
         row[1].set_ylabel("share of time below")
-    for axis in axes.ravel():
-        axis.grid(alpha=0.3)
-    axes[0, 0].legend(fontsize="small")
-    shown = "; ".join(f"{name} {text}" for name, text in fit.rows)
-    picture.suptitle(title if title is not None else shown, fontsize="medium")
-    return picture
+    return picture, axes
 
 
 def _column(of: Measured, name: str) -> np.ndarray:
