@@ -173,6 +173,7 @@ def shares_of(
     queues, strangers = queues_of(counters, alike(groups, groups[0].switch), configs)
     if not queues:
         raise _strange(configs, strangers)
+    queues = [queue for queue in queues if queue.get("sent_packets") is not None]
     ports = marks.counted(queues)
     pairs = [[nic.values.get(name) for name in ("marked_packets", "cnps_sent")] for nic in counters.nics]
     nics = [(marked, cnps) for marked, cnps in pairs if marked is not None and cnps is not None]

@@ -29,7 +29,7 @@ _SEEDS = 12  # runs at the estimate, for the picture
 _FIRST_SEED = 1
 _HYBRID_RUNS, _OTHER_RUNS = 700, 300
 _LEAST_RUNS = 100  # for each unknown
-_SHARES_RUNS, _LEAST_SHARES_RUNS = 800, 400  # the least for each unknown
+_SHARES_RUNS, _LEAST_SHARES_RUNS = 400, 200  # the least for each unknown
 _MOST_RUNS = 1_000_000
 _STRANGE = 1.6  # residual beyond which the model does not explain the trace
 _FAR = 0.25  # of the trajectory, beyond which its moments are fitted
@@ -88,7 +88,7 @@ def fit(
     link : str
         Whose queue was measured; by default that of the trace, or else the one that is shared most.
     runs : int
-        For moments: 700 of the hybrid, 300 of others if not given; 800 with `Shares`.
+        For moments: 700 of the hybrid, 300 of others if not given; 400 with `Shares`.
 
     Returns
     -------
