@@ -54,12 +54,13 @@ def command(
     """Estimate unknown parameters from a measured queue, rates or counters, with 95 % intervals."""
     output.check_outputs(plot=(plot, output.PICTURE))
     unknowns = _unknowns(request, over)
-    measured = trace if counters is None else _shares(request, counters, before or [], interval, workload)
-    alone = {"--before": before, "--interval": interval, "--workload": workload} if counters is None else {}
-    if given := next((option for option, value in alone.items() if value), None):
+    of_counters = {"--before": before, "--interval": interval, "--workload": workload}
+    given = next((option for option, value in of_counters.items() if value), None)
+    if counters is None and given is not None:
         raise InputError(f"{given}: it is of counters, and none are given; write --counters FILE")
-    if measured is None or (trace is not None and counters is not None):
+    if (trace is None) == (counters is None):
         raise InputError("--trace, --counters: give what was measured as one of the two")
+    measured = trace if counters is None else _shares(request, counters, before or [], interval, workload)
     from fluidcc.studies.fitting.fit import fit
 
     if save_scenario is not None:

@@ -73,7 +73,7 @@ def test_ports_of_another_profile_are_left_out() -> None:
 
 
 def test_counters_of_another_switch_are_refused() -> None:
-    with pytest.raises(InputError, match="no port of .* is among those that counted .leaf1 Ethernet999"):
+    with pytest.raises(InputError, match=r"no port of .* is among those that counted \(leaf1 Ethernet999"):
         of(Counters((port("Ethernet999", sent_packets=1e6, marked_packets=3e4),)))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,22 @@ class _Problem:
     link: int
     window: tuple[float, float]
     engine: str
+
+
+@dataclasses.dataclass
+class _Batches:
+    """Numbers of points of a design, batch by batch, with a bar over all."""
+
+    numbers: Callable[[tuple[np.ndarray, int], Place], np.ndarray]
+    total: int
+    bar: Bar
+    done: int = 0
+
+    def __call__(self, points: np.ndarray, seed: int) -> np.ndarray:
+        before, self.done = self.done, self.done + len(points)
+        jobs = [*zip(points, range(seed, seed + len(points)), strict=True)]
+        report = lambda share, *_: self.bar(min((before + share * len(points)) / self.total, 1.0))  # noqa: E731
+        return np.array(run_all(self.numbers, jobs, report=report))
 
 
 @public()
@@ -183,16 +199,8 @@ def _by_moments(problem: _Problem, runs: int, *said: str) -> Fit:
 
     # What makes no sense anywhere is said by a run in the middle, which also compiles the loop once.
     simulated(np.full(len(space.names), 0.5), _FIRST_SEED)
-    done = 0
     with Bar(f"fitting {', '.join(space.names)}", runs, "runs") as bar:
-
-        def run(points: np.ndarray, seed: int) -> np.ndarray:
-            nonlocal done
-            before, done = done, done + len(points)
-            jobs = [*zip(points, range(seed, seed + len(points)), strict=True)]
-            report = lambda share, *_: bar(min((before + share * len(points)) / runs, 1.0))  # noqa: E731
-            return np.array(run_all(numbers, jobs, report=report))
-
+        run = _Batches(numbers, runs, bar)
         # A fluid queue is none of packets: what is between them is not chance.
         errors = np.zeros(len(features.names)) if problem.engine == "packet" else features.errors(stretch)
         solution = moments.minimise(
@@ -207,17 +215,15 @@ def _by_moments(problem: _Problem, runs: int, *said: str) -> Fit:
             f"the model does not explain the trace (residual {solution.residual:.1f}): {', '.join(worst)} differ most; "
             "intervals are wider for it, and still count on the model"
         )
-    return _result(solution, problem, done, stretch, fitted, words)
+    return _result(solution, problem, run.done, stretch, fitted, words)
 
 
 def _by_shares(counted: Shares, make: Make, middle: Scenario, space: Space, runs: int | None) -> Fit:
     """The parameters at which packets have the shares that were counted, at the load that was counted."""
     known, results = counted.values, len(counted.counts)
     if len(space.names) > results:
-        raise InputError(
-            f"over: {len(space.names)} unknowns ({', '.join(space.names)}) are more than what was counted "
-            f"({', '.join(known)}); fix one by its value"
-        )
+        few, many = ", ".join(known), ", ".join(space.names)
+        raise InputError(f"over: {many} are more unknowns than was counted ({few}); leave {space.names[-1]} out")
     least = _LEAST_SHARES_RUNS * len(space.names)
     most = max(_SHARES_RUNS, least) if runs is None else whole(runs, least, _MOST_RUNS, "runs")
     until = shares.duration(middle, counted)
@@ -228,42 +234,30 @@ def _by_shares(counted: Shares, make: Make, middle: Scenario, space: Space, runs
 
     def numbers(job: tuple[np.ndarray, int], _: Place) -> np.ndarray:
         try:
-            return shares.numbers(together(*job))
+            return shares.numbers(together(*job))[: results + loads]
         except InputError:  # a combination that makes no sense, such as kmin beyond kmax
-            return np.full(results + 1, np.nan)
+            return np.full(results + loads, np.nan)
 
     first = together(np.full(len(space.names), 0.5), 0)  # what makes no sense anywhere is said by it
     chance = float(first[:, 1].sum()) / next(whole for _, whole in counted.counts.values())
-    points, done = most // shares.TOGETHER, 0
-    observed = np.log([*known.values(), counted.load or 1.0])
+    points, loads = most // shares.TOGETHER, int(counted.workload is not None)  # flows without end make their own
+    observed = np.log([*known.values(), counted.load or 1.0])[: results + loads]
     with Bar(f"fitting {', '.join(space.names)}", points, "points") as bar:
-
-        def run(at: np.ndarray, seed: int) -> np.ndarray:
-            nonlocal done
-            before, done = done, done + len(at)
-            report = lambda share, *_: bar(min((before + share * len(at)) / points, 1.0))  # noqa: E731
-            found = np.array(run_all(numbers, [*zip(at, range(seed, seed + len(at)), strict=True)], report=report))
-            return found if counted.workload else found[:, :results]
-
-        loads = int(counted.workload is not None)  # flows without end make their own
+        run = _Batches(numbers, points, bar)
         solution = moments.minimise(
-            run, observed[: results + loads], len(space.names), runs=points, errors=np.full(results, shares.ERROR),
+            run, observed, len(space.names), runs=points, errors=np.full(results, shares.ERROR),
             first_seed=_FIRST_SEED, chance=chance, known=loads,
         )  # fmt: skip
-        seeds = range(_FIRST_SEED + done, _FIRST_SEED + done + _SEEDS)
+        seeds = range(_FIRST_SEED + points, _FIRST_SEED + points + _SEEDS)
         fitted = tuple(run_all(lambda seed, _: shares.pooled(together(solution.at, seed)), seeds))
-    words = []
+    words = [f"true only if hosts send {counted.workload} at random, and nothing else"] * loads
     if solution.residual > _STRANGE:
-        words.append(
-            f"the model does not explain the counters (residual {solution.residual:.1f}): the hosts send something "
-            "else, or a setting is another; intervals are wider for it, and still count on the model"
-        )
-    if counted.workload is not None:
-        words.append(
-            f"true only if hosts send {counted.workload} at random, and nothing else, at {counted.load:.0%} of the rate"
+        far = f"(residual {solution.residual:.1f})"
+        words.insert(
+            0, f"the model does not explain the counters {far}: hosts send something else, or are set otherwise"
         )
     problem = _Problem(counted, make, middle, space, 0, (shares.SKIPPED * until, until), "packet")
-    return _result(solution, problem, done * shares.TOGETHER, counted, fitted, words)
+    return _result(solution, problem, run.done * shares.TOGETHER, counted, fitted, words)
 
 
 def _by_trajectory(problem: _Problem) -> Fit:

@@ -32,33 +32,21 @@ _LOG = 1 << 18  # lines to begin with
 
 
 def _check(shares: Shares) -> None:
-    known = shares.counts
-    if not known:
-        raise InputError(
-            "counters: neither marked packets of the ports nor marked packets and CNPs of NICs were read; give show "
-            "queue counters and show queue wredcounters of the switch, or rdma statistic show link of its hosts"
-        )
-    for name, (part, whole) in known.items():
+    if not shares.counts:
+        raise InputError("counters: have neither marks (show queue wredcounters) nor CNPs (rdma statistic); give one")
+    for name, (part, whole) in shares.counts.items():
         if part < _LEAST_MARKED:
-            raise InputError(
-                f"counters: {name}, {part:,.0f} of {whole:,.0f} are too few to tell by; count for longer, under load"
-            )
-    if shares.workload is not None:
-        check_workload(shares.workload)
-        if shares.load is None:
-            raise InputError(
-                "workload: the counters do not tell its load; give --interval, the time between both readings"
-            )
-        if not _LEAST_LOAD <= shares.load <= _MOST_LOAD:
-            raise InputError(
-                f"counters: the ports sent {shares.load:.0%} of their rate, {_LEAST_LOAD:.0%} to {_MOST_LOAD:.0%} are "
-                "modelled; count at another time, or take other ports by --port"
-            )
-    elif shares.load is not None and shares.load < _FULL:
-        raise InputError(
-            f"counters: the ports sent {shares.load:.0%} of their rate, which flows without end fill; say what the "
-            "hosts send, for example --workload web-search"
-        )
+            raise InputError(f"counters: {name}, {part:,.0f} of {whole:,.0f} are too few to tell by; count for longer")
+    sent = "" if shares.load is None else f"counters: the ports sent {shares.load:.0%} of their rate"
+    if shares.workload is None:
+        if shares.load is not None and shares.load < _FULL:
+            raise InputError(f"{sent}, which flows without end fill; say what hosts send, as in --workload web-search")
+        return
+    check_workload(shares.workload)
+    if shares.load is None:
+        raise InputError("workload: counters do not tell its load; give --interval, the time between both readings")
+    if not _LEAST_LOAD <= shares.load <= _MOST_LOAD:
+        raise InputError(f"{sent}, {_LEAST_LOAD:.0%} to {_MOST_LOAD:.0%} are modelled; count at another time")
 
 
 @constructor(_check)
@@ -107,7 +95,7 @@ class Shares:
 
 def duration(scenario: Scenario, like: Shares) -> float:
     """Return the length of a run [s]."""
-    links = _marking_links(scenario)
+    links = _last_links(scenario)
     ports = len(links) if like.workload is None else like.hosts
     return max(_SENT / ports / float(scenario.links[links[0]].rate), _SHORTEST)
 
@@ -122,7 +110,7 @@ def run(scenario: Scenario, like: Shares, until: float, seed: int) -> np.ndarray
     sim, _ = execute(plan, seed)
     log = sim.log[: int(sim.core[0].logged)]
     log = log[log["time"] > times.opens]
-    what, data, links = log["what"], log["kind"] == DATA, _marking_links(made)
+    what, data, links = log["what"], log["kind"] == DATA, _last_links(made)
     here = data & np.isin(log["port"], links)
     marked_received = data & (what == RECEIVED) & (log["value"] > 0)
     chosen = {
@@ -152,19 +140,16 @@ def numbers(runs: np.ndarray) -> np.ndarray:
     return np.append(count * whole - (count - 1) * without.mean(axis=0), np.log(runs[:, -1].mean()))
 
 
-def _marking_links(scenario: Scenario) -> list[int]:
-    """Return the links that mark and lead to hosts: the last of each path."""
-    links = sorted({flow.path[-1] for flow in scenario.flows})
-    if any(scenario.links[link].marking is None for link in links):
-        raise InputError("counters: a port to a host of the scenario does not mark; give it a marking")
-    return links
+def _last_links(scenario: Scenario) -> list[int]:
+    """Return the links that lead to hosts: the last of each path."""
+    return sorted({flow.path[-1] for flow in scenario.flows})
 
 
 def _with_traffic(scenario: Scenario, like: Shares, until: float, seed: int) -> Scenario:
     """Return the scenario with hosts at one switch that send to each other, where a workload is given."""
     if like.workload is None:
         return scenario
-    link = scenario.links[_marking_links(scenario)[0]]
+    link = scenario.links[_last_links(scenario)[0]]
     made = star(
         like.hosts, load=like.load, until=until, sizes=like.workload, seed=seed,
         rate=Rate(float(link.rate)), delay=link.delay, scheme=scenario.flows[0].scheme, marking=link.marking,
