@@ -1,7 +1,7 @@
 """Settings fitted back from counters: python -m benchmarks.fit_counters [RUNS] [FIRST_SEED] [NAME ...].
 
 Each case is a switch with the sample's file and NIC (examples/leaf-100g), at one of three thresholds, with eight hosts
-at 30 to 70 % load of web-search and bursts of 1 to 14. It runs 24 times for 16 ms in packets, of which the last 12 ms
+at 30 to 70 % load of web-search and bursts of 1 to 14. It runs 12 times for 40 ms in packets, of which the last 30 ms
 are counted. Its counters are written as a CSV and read by the command line: fluidcc fit --counters. One setting is not
 told to it: the time between CNPs, Kmin, or the burst. With the word "mistold", hosts send as hadoop or alibaba-storage
 do, and the fit is told web-search.
@@ -43,7 +43,7 @@ RANGES: dict[str, tuple[str, tuple[float, float]]] = {
 }
 OTHERS = ("hadoop", "alibaba-storage")
 MISTOLD = "mistold"
-UNTIL, COUNTED = 16e-3, 24  # s, and runs that are counted
+UNTIL, COUNTED = 40e-3, 12  # s, and runs that are counted
 NIC = bench.SAMPLE / "nic.txt"
 
 

@@ -19,7 +19,7 @@ _MEASURED, _FITTED = "black", colour(0)
 
 
 def plot_fit(fit: Fit, *, title: str | None = None) -> Picture:
-    """Measured and fitted over time, and their distributions; of counters the shares, counted and in runs.
+    """Measured and fitted over time, and their distributions; of counters the shares.
 
     Parameters
     ----------
@@ -43,16 +43,13 @@ def plot_fit(fit: Fit, *, title: str | None = None) -> Picture:
 
 
 def _shares(fit: Fit) -> tuple[Picture, np.ndarray]:
-    """Each share at the estimate, run by run, over the one that was counted."""
+    """Each share as it was counted, and at the estimate."""
     picture, axes = figure(1, len(fit.shares), size=(5.5 * len(fit.shares), 3.4))
-    for k, (axis, (name, share)) in enumerate(zip(axes[0], fit.shares.items(), strict=True)):
-        values = 100 * np.array(fit.fitted)[:, k]
-        axis.plot(np.arange(1, len(values) + 1), values, "o", color=_FITTED, label="fitted, some runs each")
-        axis.axhline(100 * share["fitted"], color=_FITTED, lw=1.2, ls="--", label="their mean")
-        axis.axhline(100 * share["counted"], color=_MEASURED, lw=1.0, label="counted")
-        axis.set_ylim(0, 1.3 * max(100 * share["counted"], values.max()))
+    for axis, (name, share) in zip(axes[0], fit.shares.items(), strict=True):
+        for k, (which, colours) in enumerate((("counted", _MEASURED), ("fitted", _FITTED))):
+            axis.bar(k, 100 * share[which], color=colours, width=0.6, label=which)
+        axis.set_xticks([])
         axis.set_ylabel(label(name, "%"))
-        axis.set_xlabel("runs at the estimate")
     return picture, axes
 
 

@@ -29,7 +29,7 @@ _SEEDS = 12  # runs at the estimate, for the picture
 _FIRST_SEED = 1
 _HYBRID_RUNS, _OTHER_RUNS = 700, 300
 _LEAST_RUNS = 100  # for each unknown
-_SHARES_RUNS, _LEAST_SHARES_RUNS = 400, 200  # the least for each unknown
+_SHARES_RUNS = 160
 _MOST_RUNS = 1_000_000
 _STRANGE = 1.6  # residual beyond which the model does not explain the trace
 _FAR = 0.25  # of the trajectory, beyond which its moments are fitted
@@ -104,7 +104,7 @@ def fit(
     link : str
         Whose queue was measured; by default that of the trace, or else the one that is shared most.
     runs : int
-        For moments: 700 of the hybrid, 300 of others if not given; 400 with `Shares`.
+        For moments: 700 of the hybrid, 300 of others if not given; 160 with `Shares`.
 
     Returns
     -------
@@ -224,7 +224,7 @@ def _by_shares(counted: Shares, make: Make, middle: Scenario, space: Space, runs
     if len(space.names) > results:
         few, many = ", ".join(known), ", ".join(space.names)
         raise InputError(f"over: {many} are more unknowns than was counted ({few}); leave {space.names[-1]} out")
-    least = _LEAST_SHARES_RUNS * len(space.names)
+    least = _LEAST_RUNS * len(space.names)
     most = max(_SHARES_RUNS, least) if runs is None else whole(runs, least, _MOST_RUNS, "runs")
     until = shares.duration(middle, counted)
 
@@ -248,8 +248,6 @@ def _by_shares(counted: Shares, make: Make, middle: Scenario, space: Space, runs
             run, observed, len(space.names), runs=points, errors=np.full(results, shares.ERROR),
             first_seed=_FIRST_SEED, chance=chance, known=loads,
         )  # fmt: skip
-        seeds = range(_FIRST_SEED + points, _FIRST_SEED + points + _SEEDS)
-        fitted = tuple(run_all(lambda seed, _: shares.pooled(together(solution.at, seed)), seeds))
     words = [f"true only if hosts send {counted.workload} at random, and nothing else"] * loads
     if solution.residual > _STRANGE:
         far = f"(residual {solution.residual:.1f})"
@@ -257,7 +255,7 @@ def _by_shares(counted: Shares, make: Make, middle: Scenario, space: Space, runs
             0, f"the model does not explain the counters {far}: hosts send something else, or are set otherwise"
         )
     problem = _Problem(counted, make, middle, space, 0, (shares.SKIPPED * until, until), "packet")
-    return _result(solution, problem, run.done * shares.TOGETHER, counted, fitted, words)
+    return _result(solution, problem, run.done * shares.TOGETHER, counted, (np.exp(solution.numbers),), words)
 
 
 def _by_trajectory(problem: _Problem) -> Fit:

@@ -39,6 +39,7 @@ class Solution:
     residual: float
     misfits: np.ndarray  # of each number, in its standard deviations
     inside: np.ndarray  # whether the ends of the range are less likely than the interval's
+    numbers: np.ndarray | None = None  # of the regression there
 
 
 @dataclasses.dataclass(frozen=True)
@@ -250,5 +251,6 @@ def _solution(regression: Regression, best: np.ndarray, before: np.ndarray, cand
     deviations = regression.deviations
     left = _terms(((best - regression.centre) / regression.half)[None])[0] @ regression.fitted - regression.observed
     return Solution(
-        best, low, high, regression.jacobian(best) / max(1.0, residual), residual, left / deviations, inside
-    )
+        best, low, high, regression.jacobian(best) / max(1.0, residual), residual, left / deviations, inside,
+        regression.observed + left,
+    )  # fmt: skip

@@ -70,7 +70,7 @@ class Fit(Comparable):
     measured : Measured or Shares
         The samples of the window, or what was counted.
     fitted : tuple of Measured, or of ndarray, shape (shares,)
-        Runs at the estimate, one for each of some seeds; with counters the shares of some runs together.
+        Runs at the estimate, one for each of some seeds; with counters the shares there, at the counted load.
     """
 
     estimate: dict[str, Estimate]
@@ -116,7 +116,7 @@ class Fit(Comparable):
             return {}
         return {
             name: {"counted": value, "fitted": float(fitted)}
-            for (name, value), fitted in zip(self.measured.values.items(), np.mean(self.fitted, axis=0), strict=True)
+            for (name, value), fitted in zip(self.measured.values.items(), self.fitted[0], strict=True)
         }
 
     @property

@@ -21,10 +21,10 @@ from fluidcc.surface import constructor
 from fluidcc.units import Rate
 
 OF_SENT, OF_MARKED = "marked per sent packet", "CNPs per marked packet"
-TOGETHER = 4  # runs of a point, of which one number of each share is made
+TOGETHER = 2  # runs of a point, of which one number of each share is made
 ERROR = 0.02  # of each share, by which the model may miss although the traffic is as told
-_SENT = 8e8  # bytes that all links that are counted could send in a run: 8 ms of eight at 100 Gb/s
-_SHORTEST = 4e-3  # s: DCQCN recovers within
+_SENT = 1.6e9  # bytes that all links that are counted could send in a run: 16 ms of eight at 100 Gb/s
+_SHORTEST = 8e-3  # s: DCQCN recovers within
 SKIPPED = 0.25  # of a run: it starts empty
 _LEAST_MARKED = 30  # packets, or CNPs, of which something is said
 _LEAST_LOAD, _MOST_LOAD, _FULL = 0.1, 0.95, 0.9
@@ -120,12 +120,6 @@ def run(scenario: Scenario, like: Shares, until: float, seed: int) -> np.ndarray
     counts = [np.count_nonzero(each) for name in like.counts for each in chosen[name]]
     able = float(made.links[links[0]].rate) * (len(links) if like.workload is None else like.hosts)
     return np.array([*counts, outcome_of(plan, sim).rates.sum() / able])
-
-
-def pooled(runs: np.ndarray) -> np.ndarray:
-    """Return each share in several runs (runs, parts and wholes and load) together."""
-    part, whole = runs[:, :-1].sum(axis=0).reshape(-1, 2).T
-    return part / np.maximum(whole, 1.0)
 
 
 def numbers(runs: np.ndarray) -> np.ndarray:

@@ -64,9 +64,9 @@ def test_loads_at_the_ends_are_taken(given: dict[str, Any]) -> None:
 # -- runs --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("rate", "star", "single"), [("100Gbps", 8e-3, 64e-3), ("400Gbps", 4e-3, 16e-3)])
+@pytest.mark.parametrize(("rate", "star", "single"), [("100Gbps", 16e-3, 128e-3), ("400Gbps", 8e-3, 32e-3)])
 def test_ports_send_as_much_together_in_each_run(rate: str, star: float, single: float) -> None:
-    """800 MB, for 4 ms at least."""
+    """1.6 GB, for 8 ms at least."""
     scenario = fc.incast(4, rate=rate)
     assert shares.duration(scenario, Shares(**BOTH, **WEB)) == pytest.approx(star)
     assert shares.duration(scenario, Shares(**BOTH)) == pytest.approx(single)
@@ -77,8 +77,6 @@ def test_logarithms_by_hand() -> None:
     found = shares.numbers(np.array([[10.0, 100.0, 0.4], [30.0, 100.0, 0.6]]))
     together, without = math.log(40.5 / 200.5), math.log(30.25 / 100.25) / 2 + math.log(10.25 / 100.25) / 2
     assert found == pytest.approx([2 * together - without, math.log(0.5)], rel=1e-12)
-    assert shares.pooled(np.array([[10.0, 100.0, 0.4], [30.0, 100.0, 0.6]])) == pytest.approx([0.2])
-    assert shares.pooled(np.zeros((2, 3))) == pytest.approx([0.0])
 
 
 def test_logarithms_of_few_runs_are_right_on_average() -> None:
@@ -94,7 +92,8 @@ def test_logarithms_of_few_runs_are_right_on_average() -> None:
 
 def test_a_run_counts_what_its_log_shows() -> None:
     """Marks and packets of the ports to hosts, marked packets that arrive, and CNPs, from a quarter of the run on."""
-    like, until = Shares(**BOTH, **WEB, hosts=4), 2e-3
+    busy = {**WEB, "load": 0.9, "hosts": 4}
+    like, until = Shares(**BOTH, **busy), 2e-3
     found = shares.run(leaf(), like, until, 3)
     made = shares._with_traffic(leaf(), like, until, 3)
     trace = fc.simulate(made, until, engine="packet", seed=3, log=True, sample_interval=until)
@@ -106,14 +105,14 @@ def test_a_run_counts_what_its_log_shows() -> None:
     assert found[:4].tolist() == [marked, sent, (late & (what == "cnp")).sum(), received]
     assert marked > 10
     assert found[4] == pytest.approx(sent * 4096 / (4 * 12.5e9 * 1.5e-3), rel=0.2)  # what leaves senders and the switch
-    alone = shares.run(leaf(), Shares(marked_received=1e3, cnps=100, **WEB, hosts=4), until, 3)
+    alone = shares.run(leaf(), Shares(marked_received=1e3, cnps=100, **busy), until, 3)
     assert alone.tolist() == found[2:].tolist()
 
 
 def test_without_a_workload_the_scenarios_flows_send() -> None:
     assert shares._with_traffic(leaf(), Shares(**BOTH), 1e-3, 1) == leaf()
     made = shares._with_traffic(dataclasses.replace(leaf(), burst=4.0), Shares(**BOTH, **WEB, hosts=5), 1e-3, 1)
-    assert len(made.links) == 5
+    assert {f"T1->H{k}" for k in range(5)} <= {link.name for link in made.links}
     assert made.burst == 4.0
     assert {(link.rate, link.delay, link.marking) for link in made.links} == {
         (link.rate, link.delay, link.marking) for link in leaf().links
@@ -160,17 +159,17 @@ def test_a_setting_is_found_at_the_load_that_was_counted(monkeypatch: pytest.Mon
     assert found.identifiable == {"cnp_interval": True}
     assert found.residual < 1.6
     assert found.engine == "packet"
-    assert found.runs == 400
+    assert found.runs == 160
     assert "true only if hosts send web-search at random, and nothing else" in found.words
     document = found.as_dict()
     assert document["shares"][OF_MARKED]["counted"] == pytest.approx(1 / 3)
     assert document["shares"][OF_MARKED]["fitted"] == pytest.approx(1 / 3, rel=0.05)
-    assert document["window_s"] == pytest.approx([2e-3, 8e-3])
+    assert document["window_s"] == pytest.approx([4e-3, 16e-3])
 
 
 def test_a_draw_of_shares_has_an_axis_for_each(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     Model(monkeypatch)
-    found = fc.fit(counted(), leaf(), OVER, runs=200)
+    found = fc.fit(counted(), leaf(), OVER, runs=100)
     picture = found.plot()
     assert [axis.get_ylabel() for axis in picture.axes] == [f"{OF_SENT} [%]", f"{OF_MARKED} [%]"]
     assert picture.write(tmp_path / "fit.png").stat().st_size > 5000
@@ -200,7 +199,7 @@ def test_what_changes_no_share_is_not_called_known(monkeypatch: pytest.MonkeyPat
         ({}, OVER, {"window": "1ms:2ms"}, "window: counters have no time"),
         ({}, OVER, {"link": "bottleneck"}, "link: counters have no time and no link"),
         ({}, OVER, {"engine": "hybrid"}, "engine: counters .* fitted by packets; leave it out"),
-        ({}, OVER, {"runs": 199}, "runs"),
+        ({}, OVER, {"runs": 99}, "runs"),
     ],
 )
 def test_what_counters_do_not_take_is_refused(
@@ -218,7 +217,7 @@ def test_the_time_between_cnps_from_packets() -> None:
     truth = leaf(cnp_interval="20us")
     marked, sent, cnps, received, _ = np.sum([shares.run(truth, like, 16e-3, 9000 + k) for k in range(12)], axis=0)
     load = np.mean([shares.run(truth, like, 16e-3, 9000 + k)[-1] for k in range(12)])
-    found = fc.fit(Shares(sent, marked, received, cnps, float(load), "web-search", 4), leaf(), OVER, runs=200)
+    found = fc.fit(Shares(sent, marked, received, cnps, float(load), "web-search", 4), leaf(), OVER, runs=100)
     each = found.estimate["cnp_interval"]
     assert each.low <= 20e-6 <= each.high
     assert found.identifiable["cnp_interval"]
