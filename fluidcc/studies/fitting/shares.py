@@ -109,7 +109,7 @@ def run(scenario: Scenario, like: Shares, until: float, seed: int) -> np.ndarray
         warm_up(plan)
     sim, _ = execute(plan, seed)
     log = sim.log[: int(sim.core[0].logged)]
-    log = log[log["time"] > times.opens]
+    log = log[np.searchsorted(log["time"], times.opens, "right") :]
     what, data, links = log["what"], log["kind"] == DATA, _last_links(made)
     here = data & np.isin(log["port"], links)
     marked_received = data & (what == RECEIVED) & (log["value"] > 0)

@@ -17,8 +17,8 @@ from fluidcc.studies.fitting import shares
 from fluidcc.studies.fitting.shares import OF_MARKED, OF_SENT, Shares
 
 fitting = importlib.import_module("fluidcc.studies.fitting.fit")
-BOTH = {"sent": 1e7, "marked": 2e5, "marked_received": 2e5, "cnps": 5e4}
-WEB = {"load": 0.5, "workload": "web-search"}
+BOTH: dict[str, Any] = {"sent": 1e7, "marked": 2e5, "marked_received": 2e5, "cnps": 5e4}
+WEB: dict[str, Any] = {"load": 0.5, "workload": "web-search"}
 
 
 def leaf(**values: Any) -> fc.Scenario:
