@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -55,13 +55,14 @@ def _shares(fit: Fit) -> tuple[Picture, np.ndarray]:
 
 def _samples(fit: Fit) -> tuple[Picture, np.ndarray]:
     """Measured and fitted samples over time, and their distributions."""
-    signals = [name for name in ("queue", "rates") if getattr(fit.measured, name) is not None]
+    samples: Any = fit.measured
+    signals = [name for name in ("queue", "rates") if getattr(samples, name) is not None]
     picture, axes = figure(len(signals), 2, size=(11, 0.8 + 2.6 * len(signals)))
     for row, name in zip(axes, signals, strict=True):
         text, dimension = ("queue", units.SIZE) if name == "queue" else ("sum of rates", units.RATE)
-        measured, fitted = _column(fit.measured, name), np.stack([_column(run, name) for run in fit.fitted])
+        measured, fitted = _column(samples, name), np.stack([_column(run, name) for run in fit.fitted])
         factor, unit = units.scale_of(float(max(np.nanmax(measured), fitted.max())), dimension)
-        _over_time(row[0], fit.measured.time, measured / factor, fitted / factor)
+        _over_time(row[0], samples.time, measured / factor, fitted / factor)
         if name == "queue":
             row[0].set_ylim(bottom=0)
         row[0].set_ylabel(label(text, unit))

@@ -39,7 +39,7 @@ class Solution:
     residual: float
     misfits: np.ndarray  # of each number, in its standard deviations
     inside: np.ndarray  # whether the ends of the range are less likely than the interval's
-    numbers: np.ndarray | None = None  # of the regression there
+    numbers: np.ndarray = dataclasses.field(default_factory=lambda: np.empty(0))  # of the regression there
 
 
 @dataclasses.dataclass(frozen=True)
