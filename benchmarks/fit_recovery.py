@@ -4,7 +4,7 @@ Each run has 4 to 8 flows of DCQCN, 40 to 100 Gb/s and two unknowns, drawn log-u
 searched: the timer with g, with the CNP interval, or with the additive increase. What is fitted is the second half of
 100 ms of packets: the queue each 10 us, with the flows' rates, or without them if the word "queue" is given.
 With the word "ns3", HPCC's W_AI instead, from the pacing rates of an independent simulator's runs
-(tests/data/ns3/README.md).
+(tests/data/ns3/README.md). With the word "counters", what counters tell: benchmarks/fit_counters.py.
 """
 
 from __future__ import annotations

@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from fluidcc.schemes.swift import Swift as Swift
     from fluidcc.schemes.timely import TIMELY as TIMELY
     from fluidcc.studies.fitting import Fit as Fit
+    from fluidcc.studies.fitting import Shares as Shares
     from fluidcc.studies.fitting import fit as fit
     from fluidcc.studies.sweeps import SweepResult as SweepResult
     from fluidcc.studies.sweeps import sweep as sweep

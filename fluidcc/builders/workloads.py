@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.builders.clos import clos
 from fluidcc.errors import InputError
+from fluidcc.scenario.model import Scenario
 from fluidcc.surface import public
 from fluidcc.units import RATE, RATIO, SIZE, TIME, quantity, whole
 
@@ -86,6 +88,17 @@ def poisson_flows(
     target = (source + generator.integers(1, hosts, count)) % hosts
     size = np.maximum(np.ceil(np.interp(generator.random(count), share, at)), 1.0)
     return np.stack([source, target, start, size], axis=1)
+
+
+def star(
+    hosts: int, *, load: Any, until: Any, rate: Any, sizes: str, seed: int, delay: Any, scheme: Any, marking: Any
+) -> Scenario:
+    """One switch with hosts that send to each other at random; options as of `poisson_flows` and `fluidcc.clos`."""
+    rows = poisson_flows(hosts, load=load, until=until, rate=rate, sizes=sizes, seed=seed)
+    return clos(
+        [(int(source), int(target), start, size) for source, target, start, size in rows.tolist()],
+        pods=1, tors=1, leaves=1, spines=0, hosts=hosts, rate=rate, delay=delay, scheme=scheme, marking=marking,
+    )  # fmt: skip
 
 
 @public()
@@ -193,6 +206,17 @@ def all_to_all_flows(hosts: int, *, size: Any = "1MB") -> Rows:
     source = np.repeat(np.arange(hosts), hosts - 1)
     target = (source + np.tile(np.arange(1, hosts), hosts)) % hosts
     return np.stack([source, target, np.zeros(len(source)), np.full(len(source), size)], axis=1).astype(float)
+
+
+def check_workload(name: str) -> None:
+    """Refuse a name that is no workload's.
+
+    Raises
+    ------
+    InputError
+    """
+    if name not in SIZES:
+        raise InputError(f"workload: {name[:40]!r} is none; write {', '.join(SIZES)}")
 
 
 def checked(hosts: int, until: Any, rate: Any) -> tuple[int, float, float]:

@@ -57,16 +57,9 @@ def command(
     buffer: Annotated[
         str | None, typer.Option(metavar="SIZE", help="What a queue may fill, where thresholds are shares of it.")
     ] = None,
-    counters: Annotated[
-        list[str] | None,
-        typer.Option(metavar="FILE|DIR", help="What switches and NICs counted: show, ethtool, rdma, CSV; repeat."),
-    ] = None,
-    before: Annotated[
-        list[str] | None, typer.Option(metavar="FILE|DIR", help="The same counters, read before; repeat.")
-    ] = None,
-    interval: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Time between both readings, or since counters were cleared.")
-    ] = None,
+    counters: o.Counters = None,
+    before: o.Before = None,
+    interval: o.Interval = None,
     workload: Annotated[
         str | None, typer.Option(metavar="NAME", help="Traffic that was counted: marks are compared with packets.")
     ] = None,

@@ -8,11 +8,11 @@ import typer
 
 from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
-from fluidcc.cli.request import Request, scenario_of
+from fluidcc.cli.request import Request, payload_of, scenario_of
 from fluidcc.errors import InputError
 
 if TYPE_CHECKING:
-    from fluidcc.studies.fitting.result import Fit
+    from fluidcc.studies.fitting import Fit, Shares
 
 EXAMPLES = (
     "fluidcc simulate dcqcn --flows 4 --engine hybrid --out measured.nc",
@@ -23,13 +23,21 @@ EXAMPLES = (
 @o.takes_scenario
 def command(
     request: Request,
-    trace: Annotated[str, typer.Option(metavar="FILE", help="What was measured: .nc, or .csv with a line of names.")],
     over: Annotated[
         list[str],
         typer.Option(
             metavar="NAME=LO:HI", help="An unknown and its range; repeat.", autocompletion=complete.parameters
         ),
     ],
+    trace: Annotated[
+        str | None, typer.Option(metavar="FILE", help="What was measured: .nc, or .csv with a line of names.")
+    ] = None,
+    counters: o.Counters = None,
+    before: o.Before = None,
+    interval: o.Interval = None,
+    workload: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Traffic that was counted; --flows without end if not given.")
+    ] = None,
     save_scenario: o.Save = None,
     window: Annotated[
         str | None, typer.Option(metavar="A:B", help="What is fitted; all (fluid) or the second half.")
@@ -43,15 +51,22 @@ def command(
     plot: Annotated[str | None, typer.Option(metavar="FILE.png", help="Draw what was measured and fitted.")] = None,
     json: o.Json = False,
 ) -> None:
-    """Estimate unknown parameters from a measured queue or measured rates, with 95 % intervals."""
+    """Estimate unknown parameters from a measured queue, rates or counters, with 95 % intervals."""
     output.check_outputs(plot=(plot, output.PICTURE))
     unknowns = _unknowns(request, over)
+    of_counters = {"--before": before, "--interval": interval, "--workload": workload}
+    given = next((option for option, value in of_counters.items() if value), None)
+    if counters is None and given is not None:
+        raise InputError(f"{given}: it is of counters, and none are given; write --counters FILE")
+    if (trace is None) == (counters is None):
+        raise InputError("--trace, --counters: give what was measured as one of the two")
+    measured = trace if counters is None else _shares(request, counters, before or [], interval, workload)
     from fluidcc.studies.fitting.fit import fit
 
     if save_scenario is not None:
         output.save_scenario(scenario_of(request), save_scenario)
     found = fit(
-        trace,
+        measured,
         lambda **values: scenario_of(request, values),
         unknowns,
         window=window,
@@ -65,6 +80,26 @@ def command(
         output.print_json(found.as_dict())
     else:
         _print(request.title, found)
+
+
+def _shares(
+    request: Request, counters: list[str], before: list[str], interval: str | None, workload: str | None
+) -> Shares:
+    """Shares that were counted of the ports that are set like the one that is meant."""
+    from fluidcc.cli.request import is_switch
+    from fluidcc.operators.config_db import ConfigDB
+    from fluidcc.operators.counted import shares_of
+    from fluidcc.operators.counters import read_growth
+    from fluidcc.units import TIME, quantity
+
+    if not request.ports:
+        raise InputError(
+            "--counters: the switch's file says which ports and queue are meant; write --from config_db.json"
+        )
+    seconds = None if interval is None else quantity(interval, TIME, "interval")
+    read = read_growth(counters, before, seconds)
+    switch = next(source for source in request.sources or [] if is_switch(source))
+    return shares_of(read, request.ports, [*ConfigDB.all(switch)], payload_of(request), seconds, workload)
 
 
 def _unknowns(request: Request, over: list[str]) -> dict[str, Any]:
@@ -90,6 +125,9 @@ def _unknowns(request: Request, over: list[str]) -> dict[str, Any]:
 
 def _print(scheme: str, found: Fit) -> None:
     rows = list(found.rows)
+    rows += [
+        (name, f"{share['counted']:.3%} counted, {share['fitted']:.3%} fitted") for name, share in found.shares.items()
+    ]
     rows.append(("residual", f"{found.residual:.2f}"))
     rows += [("", word) for word in found.words]
     rows.append(("runs", f"{found.runs:,}, {found.engine}"))

@@ -67,6 +67,14 @@ Setting = Annotated[
 ]
 Burst = Annotated[str | None, typer.Option(help="Packets that a NIC sends back to back, then paced; 1.")]
 Port = Annotated[str | None, typer.Option(help="Switch port whose settings are read.")]
+Counters = Annotated[
+    list[str] | None,
+    typer.Option(metavar="FILE|DIR", help="What switches and NICs counted: show, ethtool, rdma, CSV; repeat."),
+]
+Before = Annotated[list[str] | None, typer.Option(metavar="FILE|DIR", help="The same counters, read before; repeat.")]
+Interval = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Time between both readings, or since counters were cleared.")
+]
 Save = Annotated[str | None, typer.Option("--save-scenario", metavar="FILE", help="Write the scenario as TOML.")]
 Scheduler = Annotated[
     str | None,

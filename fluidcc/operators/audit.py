@@ -26,7 +26,7 @@ from fluidcc.operators import (
 from fluidcc.operators.commands import Commands, commands_of
 from fluidcc.operators.config_db import Assumed, ConfigDB
 from fluidcc.operators.counted import Conditions, Counted, judge
-from fluidcc.operators.counters import Counters, read_counters
+from fluidcc.operators.counters import Counters, read_growth
 from fluidcc.operators.finding import Finding
 from fluidcc.operators.ports import ALL, PortGroup, alike, read_ports, shown
 from fluidcc.operators.reach import Reach, reach
@@ -358,18 +358,10 @@ def _counters(paths: Paths, before: Paths, seconds: float | None, workload: str 
     if seconds is not None and seconds <= 0:
         raise InputError("interval: it is the time between two readings of counters; write for example 60s")
     if workload is not None:
-        from fluidcc.builders.workloads import SIZES
+        from fluidcc.builders.workloads import check_workload
 
-        if workload not in SIZES:
-            raise InputError(f"workload: {workload[:40]!r} is none; write {', '.join(SIZES)}")
-    read = read_counters(late)
-    if early:
-        return read.since(read_counters(early))
-    if read.seconds is None:
-        return read
-    if seconds is None:
-        raise InputError("counters: these are rates; give --interval, the time over which they are means")
-    return read.times(seconds)
+        check_workload(workload)
+    return read_growth(late, early, seconds)
 
 
 def _ordered(found: Sequence[tuple[Any, Any, Audit]]) -> list[Audit]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fluidcc.errors import InputError
 from fluidcc.operators import marks
@@ -13,10 +13,13 @@ from fluidcc.operators.config_db import ConfigDB
 from fluidcc.operators.config_files import clip
 from fluidcc.operators.counters.model import Counters
 from fluidcc.operators.finding import Finding
-from fluidcc.operators.ports import PortGroup
+from fluidcc.operators.ports import PortGroup, alike
 from fluidcc.operators.symptoms import Nics, Queue, symptoms
-from fluidcc.scenario.frames import IN_BUFFER
+from fluidcc.scenario.frames import IN_BUFFER, wire_share
 from fluidcc.schemes.dcqcn import DCQCN
+
+if TYPE_CHECKING:
+    from fluidcc.studies.fitting import Shares
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,6 +97,41 @@ def judge(counters: Counters, groups: Sequence[PortGroup], configs: Sequence[Con
     InputError
         If nothing of what was counted is in the file.
     """
+    queues, strangers = queues_of(counters, groups, configs)
+    if not queues and not counters.nics:
+        raise _strange(configs, strangers)
+    nics = Nics(
+        counters.nics,
+        tuple(sorted({group.switch.priority for group in groups})),
+        max(given.scheme.cnp_interval, given.scheme.nic_cnp_interval),
+        max(group.switch.rate for group in groups),
+        min(given.payloads) + IN_BUFFER,
+    )
+    found = symptoms(queues, nics, given.seconds)
+    same: dict[Any, list[Queue]] = {}
+    for queue in queues:
+        if queue.port.ecn and queue.port.red is not None:
+            same.setdefault((queue.port.rate, queue.port.profile), []).append(queue)
+    of = given.scheme, max(given.payloads)
+    broken = any(each.severity == "bad" for each in found)  # marks are others then
+    slowest = min((queue.port.rate for queue in queues), default=0.0)  # faster ones lead to no hosts
+    for (rate, _), members in same.items():
+        if given.workload is not None and not broken and rate == slowest:
+            found += marks.thresholds_in_force(members, *of, given.delay, given.workload, given.seconds)
+        found += marks.flows_told(members, *of, given.flows, given.seconds)
+    return Counted(
+        found,
+        tuple(dict.fromkeys(queue.where for queue in queues)),
+        tuple(nic.name for nic in counters.nics),
+        (*strangers, *counters.left_out),
+        given.seconds,
+    )
+
+
+def queues_of(
+    counters: Counters, groups: Sequence[PortGroup], configs: Sequence[ConfigDB]
+) -> tuple[list[Queue], tuple[str, ...]]:
+    """Return the queues that counted of some ports of a switch's file, and the ports that are none of these."""
     names, behind, host = _of_file(configs)
     switches = {port.switch for port in counters.ports}
     ours = {host} if host in switches else switches  # another switch has another file
@@ -105,37 +143,49 @@ def judge(counters: Counters, groups: Sequence[PortGroup], configs: Sequence[Con
             if port.switch in ours and name in group.names:
                 queues.append(Queue(where, group.switch, port))
                 judged.add(port.label)
-    strangers = tuple(port.label for port in counters.ports if port.label not in judged)
-    if not queues and not counters.nics:
-        raise InputError(
-            f"counters: no port of {configs[0].name} is among those that counted ({', '.join(strangers[:4])}); give "
-            "counters of this switch, of ports that are audited"
-        )
-    nics = Nics(
-        counters.nics,
-        tuple(sorted({group.switch.priority for group in groups})),
-        max(given.scheme.cnp_interval, given.scheme.nic_cnp_interval),
-        max(group.switch.rate for group in groups),
-        min(given.payloads) + IN_BUFFER,
+    return queues, tuple(port.label for port in counters.ports if port.label not in judged)
+
+
+def _strange(configs: Sequence[ConfigDB], strangers: Sequence[str]) -> InputError:
+    return InputError(
+        f"counters: no port of {configs[0].name} is among those that counted ({', '.join(strangers[:4])}); give "
+        "counters of this switch, of ports that are audited"
     )
-    found = symptoms(queues, nics, given.seconds)
-    alike: dict[Any, list[Queue]] = {}
-    for queue in queues:
-        if queue.port.ecn and queue.port.red is not None:
-            alike.setdefault((queue.port.rate, queue.port.profile), []).append(queue)
-    of = given.scheme, max(given.payloads)
-    broken = any(each.severity == "bad" for each in found)  # marks are others then
-    slowest = min((queue.port.rate for queue in queues), default=0.0)  # faster ones lead to no hosts
-    for (rate, _), members in alike.items():
-        if given.workload is not None and not broken and rate == slowest:
-            found += marks.thresholds_in_force(members, *of, given.delay, given.workload, given.seconds)
-        found += marks.flows_told(members, *of, given.flows, given.seconds)
-    return Counted(
-        found,
-        tuple(dict.fromkeys(queue.where for queue in queues)),
-        tuple(nic.name for nic in counters.nics),
-        (*strangers, *counters.left_out),
-        given.seconds,
+
+
+def shares_of(
+    counters: Counters,
+    groups: Sequence[PortGroup],
+    configs: Sequence[ConfigDB],
+    payload: float,
+    seconds: float | None = None,
+    workload: str | None = None,
+) -> Shares:
+    """Return the shares of packets that `fluidcc.fit` takes: of the ports that are set like the first, and of all NICs.
+
+    Raises
+    ------
+    InputError
+        If none of these ports counted, or what was counted tells nothing.
+    """
+    from fluidcc.studies.fitting import Shares
+
+    queues, strangers = queues_of(counters, alike(groups, groups[0].switch), configs)
+    if not queues:
+        raise _strange(configs, strangers)
+    queues = [queue for queue in queues if queue.get("sent_packets") is not None]
+    ports = marks.counted(queues)
+    pairs = [[nic.values.get(name) for name in ("marked_packets", "cnps_sent")] for nic in counters.nics]
+    nics = [(marked, cnps) for marked, cnps in pairs if marked is not None and cnps is not None]
+    loads = [load for queue in queues if (load := marks.load_of(queue, seconds)) is not None]
+    return Shares(
+        sent=sum(port.sent for port in ports) if ports else None,
+        marked=sum(port.marked for port in ports) if ports else None,
+        marked_received=sum(marked for marked, _ in nics) if nics else None,
+        cnps=sum(cnps for _, cnps in nics) if nics else None,
+        load=sum(loads) / len(loads) / wire_share(payload) if loads else None,
+        workload=workload,
+        hosts=marks.hosts_of(queues),
     )
 
 
@@ -157,4 +207,4 @@ def natural(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name, flags=re.ASCII)]
 
 
-__all__ = ["Conditions", "Counted", "judge"]
+__all__ = ["Conditions", "Counted", "judge", "queues_of", "shares_of"]

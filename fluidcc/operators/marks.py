@@ -58,6 +58,11 @@ def counted(queues: Sequence[Queue]) -> list[Marked]:
     return [Marked(*values) for values in found if None not in values]  # type: ignore[arg-type]
 
 
+def hosts_of(queues: Sequence[Queue]) -> int:
+    """Return how many hosts the model of some ports has."""
+    return min(max(len(queues), _FEWEST), _MOST)
+
+
 def load_of(queue: Queue, seconds: float | None) -> float | None:
     """Return the share of a port's rate that was sent; None if that was not read."""
     rate, size = queue.counted.values.get("sent_bytes_per_s"), queue.get("sent_bytes")
@@ -109,7 +114,7 @@ def thresholds_in_force(
             at=tuple(queue.where for queue in queues),
         )
         return
-    found, hosts = share(counted(queues)), min(max(len(queues), _FEWEST), _MOST)
+    found, hosts = share(counted(queues)), hosts_of(queues)
 
     def expected(scale: float) -> float:
         return share(model(port, scheme, payload, delay, hosts, workload, load, scale))
@@ -177,15 +182,13 @@ def star(
     seed: int = 1,
 ) -> Scenario:
     """Make a switch whose ports are set like one of the file, and hosts that send to each other at random."""
-    from fluidcc.builders.clos import clos
-    from fluidcc.builders.workloads import poisson_flows
+    from fluidcc.builders import workloads
 
     assert port.red is not None
     marking = RED(scale * port.red.kmin, scale * port.red.kmax, port.red.pmax)
-    rows = poisson_flows(hosts, load=load, until=until, rate=port.rate, sizes=workload, seed=seed)
-    made = clos(
-        [(int(source), int(target), start, size) for source, target, start, size in rows.tolist()],
-        pods=1, tors=1, leaves=1, spines=0, hosts=hosts, rate=port.rate, delay=delay, scheme=scheme, marking=marking,
+    made = workloads.star(
+        hosts, load=load, until=until, sizes=workload, seed=seed,
+        rate=port.rate, delay=delay, scheme=scheme, marking=marking,
     )  # fmt: skip
     return behaviour.with_buffers(framed(made, payload), port)
 

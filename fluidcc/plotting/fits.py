@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,7 +19,7 @@ _MEASURED, _FITTED = "black", colour(0)
 
 
 def plot_fit(fit: Fit, *, title: str | None = None) -> Picture:
-    """Measured and fitted over time, and their distributions.
+    """Measured and fitted over time, and their distributions; of counters the shares.
 
     Parameters
     ----------
@@ -30,25 +30,46 @@ def plot_fit(fit: Fit, *, title: str | None = None) -> Picture:
     -------
     Picture
     """
-    signals = [name for name in ("queue", "rates") if getattr(fit.measured, name) is not None]
-    picture, axes = figure(len(signals), 2, size=(11, 0.8 + 2.6 * len(signals)))
-    for row, name in zip(axes, signals, strict=True):
-        text, dimension = ("queue", units.SIZE) if name == "queue" else ("sum of rates", units.RATE)
-        measured, fitted = _column(fit.measured, name), np.stack([_column(run, name) for run in fit.fitted])
-        factor, unit = units.scale_of(float(max(np.nanmax(measured), fitted.max())), dimension)
-        _over_time(row[0], fit.measured.time, measured / factor, fitted / factor)
-        if name == "queue":
-            row[0].set_ylim(bottom=0)
-        row[0].set_ylabel(label(text, unit))
-        _distribution(row[1], measured / factor, fitted / factor)
-        row[1].set_xlabel(label(text, unit))
-        row[1].set_ylabel("share of time below")
+    if fit.shares:
+        picture, axes = _shares(fit)
+    else:
+        picture, axes = _samples(fit)
     for axis in axes.ravel():
         axis.grid(alpha=0.3)
     axes[0, 0].legend(fontsize="small")
     shown = "; ".join(f"{name} {text}" for name, text in fit.rows)
     picture.suptitle(title if title is not None else shown, fontsize="medium")
     return picture
+
+
+def _shares(fit: Fit) -> tuple[Picture, np.ndarray]:
+    """Each share as it was counted, and at the estimate."""
+    picture, axes = figure(1, len(fit.shares), size=(5.5 * len(fit.shares), 3.4))
+    for axis, (name, share) in zip(axes[0], fit.shares.items(), strict=True):
+        for k, (which, colours) in enumerate((("counted", _MEASURED), ("fitted", _FITTED))):
+            axis.bar(k, 100 * share[which], color=colours, width=0.6, label=which)
+        axis.set_xticks([])
+        axis.set_ylabel(label(name, "%"))
+    return picture, axes
+
+
+def _samples(fit: Fit) -> tuple[Picture, np.ndarray]:
+    """Measured and fitted samples over time, and their distributions."""
+    samples: Any = fit.measured
+    signals = [name for name in ("queue", "rates") if getattr(samples, name) is not None]
+    picture, axes = figure(len(signals), 2, size=(11, 0.8 + 2.6 * len(signals)))
+    for row, name in zip(axes, signals, strict=True):
+        text, dimension = ("queue", units.SIZE) if name == "queue" else ("sum of rates", units.RATE)
+        measured, fitted = _column(samples, name), np.stack([_column(run, name) for run in fit.fitted])
+        factor, unit = units.scale_of(float(max(np.nanmax(measured), fitted.max())), dimension)
+        _over_time(row[0], samples.time, measured / factor, fitted / factor)
+        if name == "queue":
+            row[0].set_ylim(bottom=0)
+        row[0].set_ylabel(label(text, unit))
+        _distribution(row[1], measured / factor, fitted / factor)
+        row[1].set_xlabel(label(text, unit))
+        row[1].set_ylabel("share of time below")
+    return picture, axes
 
 
 def _column(of: Measured, name: str) -> np.ndarray:

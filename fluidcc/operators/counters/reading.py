@@ -64,6 +64,28 @@ def read_counters(paths: Sequence[str | os.PathLike[str]]) -> Counters:
     return Counters(_ports(found), _nics(found), 1.0 if True in kinds else None, tuple(silent))
 
 
+def read_growth(
+    late: Sequence[str | os.PathLike[str]],
+    early: Sequence[str | os.PathLike[str]] = (),
+    seconds: float | None = None,
+) -> Counters:
+    """Read what was counted between two readings, or without an earlier one all since the counters were cleared.
+
+    Raises
+    ------
+    InputError
+        As `read_counters` and `Counters.since`, or if there are rates and no seconds.
+    """
+    read = read_counters(late)
+    if early:
+        return read.since(read_counters(early))
+    if read.seconds is None:
+        return read
+    if seconds is None:
+        raise InputError("counters: these are rates; give --interval, the time over which they are means")
+    return read.times(seconds)
+
+
 def _files(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
     """Return files, and those of folders."""
     found: list[str] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,13 @@ from fluidcc.engines.run_many import Place, run_all
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.scenario.model import Scenario, resolve
-from fluidcc.studies.fitting import moments, trajectory
+from fluidcc.studies.fitting import moments, shares, trajectory
 from fluidcc.studies.fitting.features import even, features_of
 from fluidcc.studies.fitting.identifiability import WIDEST, combinations, in_words
 from fluidcc.studies.fitting.measured import Measured, measured_of
 from fluidcc.studies.fitting.result import Estimate, Fit
 from fluidcc.studies.fitting.scenarios import OF_PACKETS, Make, draws_chance, fluid_run, link_of, maker_of, random_run
+from fluidcc.studies.fitting.shares import Shares
 from fluidcc.studies.fitting.space import Space, space_of
 from fluidcc.surface import public
 from fluidcc.units import TIME, interval, show, whole
@@ -28,6 +29,7 @@ _SEEDS = 12  # runs at the estimate, for the picture
 _FIRST_SEED = 1
 _HYBRID_RUNS, _OTHER_RUNS = 700, 300
 _LEAST_RUNS = 100  # for each unknown
+_SHARES_RUNS = 160
 _MOST_RUNS = 1_000_000
 _STRANGE = 1.6  # residual beyond which the model does not explain the trace
 _FAR = 0.25  # of the trajectory, beyond which its moments are fitted
@@ -39,13 +41,29 @@ _EDGE = 1e-3  # of the range, at which an interval ends at its bound
 class _Problem:
     """Measured samples, and the model that is fitted to them."""
 
-    stretch: Measured
+    stretch: Any  # Measured, or Shares
     make: Make
     middle: Scenario  # in the middle of all ranges
     space: Space
     link: int
     window: tuple[float, float]
     engine: str
+
+
+@dataclasses.dataclass
+class _Batches:
+    """Numbers of points of a design, batch by batch, with a bar over all."""
+
+    numbers: Callable[[tuple[np.ndarray, int], Place], np.ndarray]
+    total: int
+    bar: Bar
+    done: int = 0
+
+    def __call__(self, points: np.ndarray, seed: int) -> np.ndarray:
+        before, self.done = self.done, self.done + len(points)
+        jobs = [*zip(points, range(seed, seed + len(points)), strict=True)]
+        report = lambda share, *_: self.bar(min((before + share * len(points)) / self.total, 1.0))  # noqa: E731
+        return np.array(run_all(self.numbers, jobs, report=report))
 
 
 @public()
@@ -59,17 +77,19 @@ def fit(
     link: str | None = None,
     runs: int | None = None,
 ) -> Fit:
-    """Estimate unknown parameters from a measured queue or measured rates.
+    """Estimate unknown parameters from a measured queue, measured rates, or counters.
 
     For schemes with chance (DCQCN) by simulated moments on the hybrid engine: moments, quantiles and spectra. For
     others by least squares on the trajectory of the fluid, and where none stays near what was measured, as with
-    oscillations that fall out of step, by the fluid's moments.
+    oscillations that fall out of step, by the fluid's moments. Counters by the shares of packets that are marked and
+    that lead to CNPs, in packets.
 
     Parameters
     ----------
-    trace : Trace or path
+    trace : Trace, path or Shares
         What was measured: a run, its NetCDF, or CSV with columns such as ``time_us``, ``queue_bytes``, ``rate_Gbps``.
-        Time 0 is the scenario's; of what starts later than it lasts, the first sample.
+        Time 0 is the scenario's; of what starts later than it lasts, the first sample. Or what counters show over
+        seconds, of ports and NICs that are set as the scenario says.
     make_scenario : callable or Scenario
         ``make_scenario(**values)`` as of `fluidcc.sweep`; or a scenario, whose flows' scheme (or marking, or
         ``delay``) has parameters of the names in ``over``; ``burst`` and ``jitter`` are its own.
@@ -84,7 +104,7 @@ def fit(
     link : str
         Whose queue was measured; by default that of the trace, or else the one that is shared most.
     runs : int
-        For moments: 700 of the hybrid, 300 of others if not given.
+        For moments: 700 of the hybrid, 300 of others if not given; 160 with `Shares`.
 
     Returns
     -------
@@ -93,11 +113,16 @@ def fit(
     Raises
     ------
     InputError
-        If the trace, the scenario or a range makes no sense.
+        If the trace, the scenario or a range makes no sense, or there are more unknowns than shares.
     """
     make = maker_of(make_scenario, tuple(over) if isinstance(over, Mapping) else ())
     space = space_of(over)
     middle = resolve(make(**space.values(np.full(len(space.names), 0.5))))
+    if isinstance(trace, Shares):
+        of_traces = {"window": window, "link": link, "engine": None if engine == "packet" else engine}
+        if given := next((name for name, value in of_traces.items() if value is not None), None):
+            raise InputError(f"{given}: counters have no time and no link, and are fitted by packets; leave it out")
+        return _by_shares(trace, make, middle, space, runs)
     of_packets = [name for name in space.names if name in OF_PACKETS]
     if engine is None:
         engine = "packet" if of_packets else "hybrid" if draws_chance(middle) else "fluid"
@@ -174,16 +199,8 @@ def _by_moments(problem: _Problem, runs: int, *said: str) -> Fit:
 
     # What makes no sense anywhere is said by a run in the middle, which also compiles the loop once.
     simulated(np.full(len(space.names), 0.5), _FIRST_SEED)
-    done = 0
     with Bar(f"fitting {', '.join(space.names)}", runs, "runs") as bar:
-
-        def run(points: np.ndarray, seed: int) -> np.ndarray:
-            nonlocal done
-            before, done = done, done + len(points)
-            jobs = [*zip(points, range(seed, seed + len(points)), strict=True)]
-            report = lambda share, *_: bar(min((before + share * len(points)) / runs, 1.0))  # noqa: E731
-            return np.array(run_all(numbers, jobs, report=report))
-
+        run = _Batches(numbers, runs, bar)
         # A fluid queue is none of packets: what is between them is not chance.
         errors = np.zeros(len(features.names)) if problem.engine == "packet" else features.errors(stretch)
         solution = moments.minimise(
@@ -198,7 +215,47 @@ def _by_moments(problem: _Problem, runs: int, *said: str) -> Fit:
             f"the model does not explain the trace (residual {solution.residual:.1f}): {', '.join(worst)} differ most; "
             "intervals are wider for it, and still count on the model"
         )
-    return _result(solution, problem, done, stretch, fitted, words)
+    return _result(solution, problem, run.done, stretch, fitted, words)
+
+
+def _by_shares(counted: Shares, make: Make, middle: Scenario, space: Space, runs: int | None) -> Fit:
+    """The parameters at which packets have the shares that were counted, at the load that was counted."""
+    known, results = counted.values, len(counted.counts)
+    if len(space.names) > results:
+        few, many = ", ".join(known), ", ".join(space.names)
+        raise InputError(f"over: {many} are more unknowns than was counted ({few}); leave {space.names[-1]} out")
+    least = _LEAST_RUNS * len(space.names)
+    most = max(_SHARES_RUNS, least) if runs is None else whole(runs, least, _MOST_RUNS, "runs")
+    until = shares.duration(middle, counted)
+
+    def together(at: np.ndarray, seed: int) -> np.ndarray:
+        seeds = range(shares.TOGETHER * seed, shares.TOGETHER * (seed + 1))
+        return np.stack([shares.run(make(**space.values(at)), counted, until, each) for each in seeds])
+
+    def numbers(job: tuple[np.ndarray, int], _: Place) -> np.ndarray:
+        try:
+            return shares.numbers(together(*job))[: results + loads]
+        except InputError:  # a combination that makes no sense, such as kmin beyond kmax
+            return np.full(results + loads, np.nan)
+
+    first = together(np.full(len(space.names), 0.5), 0)  # what makes no sense anywhere is said by it
+    chance = float(first[:, 1].sum()) / next(whole for _, whole in counted.counts.values())
+    points, loads = most // shares.TOGETHER, int(counted.workload is not None)  # flows without end make their own
+    observed = np.log([*known.values(), counted.load or 1.0])[: results + loads]
+    with Bar(f"fitting {', '.join(space.names)}", points, "points") as bar:
+        run = _Batches(numbers, points, bar)
+        solution = moments.minimise(
+            run, observed, len(space.names), runs=points, errors=np.full(results, shares.ERROR),
+            first_seed=_FIRST_SEED, chance=chance, known=loads,
+        )  # fmt: skip
+    words = [f"true only if hosts send {counted.workload} at random, and nothing else"] * loads
+    if solution.residual > _STRANGE:
+        far = f"(residual {solution.residual:.1f})"
+        words.insert(
+            0, f"the model does not explain the counters {far}: hosts send something else, or are set otherwise"
+        )
+    problem = _Problem(counted, make, middle, space, 0, (shares.SKIPPED * until, until), "packet")
+    return _result(solution, problem, run.done * shares.TOGETHER, counted, (np.exp(solution.numbers),), words)
 
 
 def _by_trajectory(problem: _Problem) -> Fit:
@@ -237,8 +294,8 @@ def _result(
     solution: moments.Solution,
     problem: _Problem,
     runs: int,
-    measured: Measured,
-    fitted: tuple[Measured, ...],
+    measured: Measured | Shares,
+    fitted: tuple[Any, ...],
     words: list[str],
 ) -> Fit:
     space, below, above = problem.space, solution.low, solution.high
@@ -248,6 +305,7 @@ def _result(
     within = dict(zip(space.names, (below > _EDGE) & (above < 1 - _EDGE) & solution.inside, strict=True))
     identifiable = {name: bool(within[name] and each.width < WIDEST) for name, each in estimate.items()}
     strengths, directions = combinations(solution.jacobian, space)
+    source = "what was counted" if isinstance(measured, Shares) else "the trace"
     at_bounds = [
         f"{name}: its interval ends at a bound of the range searched; a wider range may hold it"
         for name, inside in within.items()
@@ -257,7 +315,7 @@ def _result(
         estimate=estimate,
         identifiable=identifiable,
         residual=solution.residual,
-        words=(*in_words(strengths, directions, identifiable), *words, *at_bounds),
+        words=(*in_words(strengths, directions, identifiable, source), *words, *at_bounds),
         singular_values=strengths,
         combinations=directions,
         engine=problem.engine,

@@ -1,4 +1,4 @@
-"""Combinations of the unknowns that a trace determines: singular values of the weighted Jacobian, in words."""
+"""Combinations of the unknowns that measurements determine: singular values of the weighted Jacobian, in words."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def combinations(jacobian: np.ndarray, space: Space) -> tuple[np.ndarray, np.nda
     return values, rows * signs[:, None]
 
 
-def in_words(values: np.ndarray, rows: np.ndarray, identifiable: Mapping[str, bool]) -> list[str]:
+def in_words(
+    values: np.ndarray, rows: np.ndarray, identifiable: Mapping[str, bool], source: str = "the trace"
+) -> list[str]:
     """Directions that are not determined to within `WIDEST`, in sentences.
 
     Parameters
@@ -36,6 +38,8 @@ def in_words(values: np.ndarray, rows: np.ndarray, identifiable: Mapping[str, bo
         As `combinations` has them.
     identifiable : mapping
         Of the unknowns, in order: a direction of which all are is not spoken of.
+    source : str
+        Name of what was measured.
     """
     found, names = [], tuple(identifiable)
     for value, row in zip(values, rows, strict=True):
@@ -46,10 +50,10 @@ def in_words(values: np.ndarray, rows: np.ndarray, identifiable: Mapping[str, bo
             continue
         listed = " and ".join(name for name, _ in parts)
         if len(parts) == 1:
-            found.append(f"the trace does not determine {listed} to within half of its value")
+            found.append(f"{source} does not determine {listed} to within half of its value")
             continue
         kept = _product(parts)
-        found.append(f"{listed} cannot be told apart: {kept} may change and the trace stays as it is")
+        found.append(f"{listed} cannot be told apart: {kept} may change and {source} stays as it is")
     return found
 
 

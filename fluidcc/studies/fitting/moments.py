@@ -39,6 +39,7 @@ class Solution:
     residual: float
     misfits: np.ndarray  # of each number, in its standard deviations
     inside: np.ndarray  # whether the ends of the range are less likely than the interval's
+    numbers: np.ndarray = dataclasses.field(default_factory=lambda: np.empty(0))  # of the regression there
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,6 +74,8 @@ def minimise(
     runs: int,
     errors: np.ndarray,
     first_seed: int,
+    chance: float = 1.0,
+    known: int = 0,
 ) -> Solution:
     """Find the point of the unit cube at which runs are like what was observed.
 
@@ -88,6 +91,11 @@ def minimise(
     errors : ndarray
         Standard deviation that each number has beyond chance, as the model is not what was measured.
     first_seed : int
+    chance : float
+        Variance by chance in what was observed, over that in a run: 1 if it is as long as a run, less if it is longer.
+    known : int
+        Last of the numbers, without ``errors``, that are conditions and not results: runs are brought to those
+        observed.
 
     Raises
     ------
@@ -120,7 +128,7 @@ def minimise(
             beyond[~_within(points, candidates)] += _FAR
             nearest = np.argsort(beyond)
             used = nearest[: max(int((beyond < _possible_at(turn - 1)).sum()), each // 2)]
-        regression = _regress(points[used], numbers[used], observed, errors)
+        regression = _regress(points[used], numbers[used], observed, errors, chance, known)
         before, (best, candidates) = best, _possible(regression, candidates, _possible_at(turn), random)
     assert regression is not None
     return _solution(regression, best, before, candidates)
@@ -157,21 +165,32 @@ def _slopes(point: np.ndarray) -> np.ndarray:
     return np.array(rows)
 
 
-def _regress(points: np.ndarray, numbers: np.ndarray, observed: np.ndarray, errors: np.ndarray) -> Regression:
+def _regress(
+    points: np.ndarray,
+    numbers: np.ndarray,
+    observed: np.ndarray,
+    errors: np.ndarray,
+    chance: float = 1.0,
+    known: int = 0,
+) -> Regression:
+    results = len(observed) - known
+    conditions = numbers[:, results:] - observed[results:]
+    numbers, observed = numbers[:, :results], observed[:results]
     low, high = points.min(axis=0), points.max(axis=0)
     centre, half = (low + high) / 2, np.maximum((high - low) / 2, 1e-6)
     terms = _terms((points - centre) / half)
-    fitted, *_ = np.linalg.lstsq(terms, numbers, rcond=None)
-    left = numbers - terms @ fitted
-    freedom = max(len(points) - terms.shape[1], 1)
-    chance = left.T @ left / freedom
-    chance = (1 - _TO_DIAGONAL) * chance + _TO_DIAGONAL * np.diag(np.diag(chance))
+    explained = np.column_stack([terms, conditions])
+    fitted, *_ = np.linalg.lstsq(explained, numbers, rcond=None)
+    left = numbers - explained @ fitted
+    freedom = max(len(points) - explained.shape[1], 1)
+    of_run = left.T @ left / freedom
+    of_run = (1 - _TO_DIAGONAL) * of_run + _TO_DIAGONAL * np.diag(np.diag(of_run))
     # The constant is a mean over the design: as uncertain as a run's chance over its runs. A covariance that is
     # estimated has an inverse that is too large (Hartlap et al., Astron. Astrophys. 464, 2007).
-    chance *= (1 + terms.shape[1] / len(points)) * freedom / max(freedom - len(observed) - 1, 0.2 * freedom)
-    covariance = chance + np.diag(np.maximum(errors, _LEAST_ERROR) ** 2)
+    of_run *= (chance + explained.shape[1] / len(points)) * freedom / max(freedom - results - 1, 0.2 * freedom)
+    covariance = of_run + np.diag(np.maximum(errors, _LEAST_ERROR) ** 2)
     weight = np.linalg.cholesky(np.linalg.inv(covariance)).T
-    return Regression(centre, half, fitted, weight, np.sqrt(np.diag(covariance)), observed)
+    return Regression(centre, half, fitted[: terms.shape[1]], weight, np.sqrt(np.diag(covariance)), observed)
 
 
 def _possible(
@@ -232,5 +251,6 @@ def _solution(regression: Regression, best: np.ndarray, before: np.ndarray, cand
     deviations = regression.deviations
     left = _terms(((best - regression.centre) / regression.half)[None])[0] @ regression.fitted - regression.observed
     return Solution(
-        best, low, high, regression.jacobian(best) / max(1.0, residual), residual, left / deviations, inside
-    )
+        best, low, high, regression.jacobian(best) / max(1.0, residual), residual, left / deviations, inside,
+        regression.observed + left,
+    )  # fmt: skip

@@ -12,6 +12,7 @@ from fluidcc.results.drawing import draw
 from fluidcc.results.identity import Comparable
 from fluidcc.results.schema import plain
 from fluidcc.studies.fitting.measured import Measured
+from fluidcc.studies.fitting.shares import Shares
 from fluidcc.surface import constructor, public
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Estimate:
 @constructor()
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Fit(Comparable):
-    """Unknown parameters, estimated from a measured trace.
+    """Unknown parameters, estimated from a measured trace or from counters.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ class Fit(Comparable):
     residual : float
         Of simulated moments (hybrid, packet), the root mean square of what is left between measured and fitted
         numbers, in their standard deviations: about 1 if the model explains the trace. Of the fluid, that of the
-        trajectory as a share of the measured one's.
+        trajectory as a share of the measured one's. As many unknowns as shares leave next to none.
     words : tuple of str
         What was found, in sentences: which parameters cannot be told apart, and whether the model explains the trace.
     singular_values : ndarray
@@ -65,11 +66,11 @@ class Fit(Comparable):
     runs : int
         Simulations taken.
     window : tuple of float
-        What was fitted [s].
-    measured : Measured
-        The samples of the window.
-    fitted : tuple of Measured
-        Runs at the estimate, one for each of some seeds.
+        What was fitted [s]; with counters the part of each run in which is counted.
+    measured : Measured or Shares
+        The samples of the window, or what was counted.
+    fitted : tuple of Measured, or of ndarray, shape (shares,)
+        Runs at the estimate, one for each of some seeds; with counters the shares there, at the counted load.
     """
 
     estimate: dict[str, Estimate]
@@ -81,8 +82,8 @@ class Fit(Comparable):
     engine: str
     runs: int
     window: tuple[float, float]
-    measured: Measured = dataclasses.field(repr=False)
-    fitted: tuple[Measured, ...] = dataclasses.field(repr=False)
+    measured: Measured | Shares = dataclasses.field(repr=False)
+    fitted: tuple[Any, ...] = dataclasses.field(repr=False)
 
     @public()
     def as_dict(self) -> dict[str, Any]:
@@ -104,8 +105,19 @@ class Fit(Comparable):
                 "engine": self.engine,
                 "runs": self.runs,
                 "window_s": list(self.window),
+                **({"shares": self.shares} if self.shares else {}),
             }
         )
+
+    @property
+    def shares(self) -> dict[str, dict[str, float]]:
+        """Shares that were counted, and those at the estimate; empty without counters."""
+        if not isinstance(self.measured, Shares):
+            return {}
+        return {
+            name: {"counted": value, "fitted": float(fitted)}
+            for (name, value), fitted in zip(self.measured.values.items(), self.fitted[0], strict=True)
+        }
 
     @property
     def rows(self) -> list[tuple[str, str]]:

@@ -60,6 +60,25 @@ def test_numbers_that_vary_together_are_weighed_by_the_inverse_of_their_covarian
     assert found.deviations == pytest.approx(np.sqrt(np.diag(covariance)), rel=1e-9)
 
 
+@pytest.mark.parametrize(("chance", "factor"), [(1.0, 10 / 7), (0.1, 0.1 + 3 / 7), (0.0, 3 / 7)])
+def test_what_was_observed_for_longer_has_less_chance(chance: float, factor: float) -> None:
+    """Sum of squares 6 over four freedoms; the constant of seven runs is as uncertain as before."""
+    at = np.linspace(0.2, 0.6, 7)
+    numbers = (2.0 + at + 0.1 * np.array(CUBIC[7]))[:, None]
+    found = moments._regress(at[:, None], numbers, np.array([2.5]), np.zeros(1), chance)
+    assert found.deviations == pytest.approx([math.sqrt(0.01 * 1.5 * factor * 2 + 1e-6)], rel=1e-9)
+
+
+def test_runs_are_brought_to_the_conditions_that_were_observed() -> None:
+    """Numbers 2 + x + 3 z at z of their own, where 0.7 was observed: at that they are 4.1 + x, and nothing is left."""
+    at, z = np.linspace(0.0, 1.0, 9), np.array([0.1, 0.9, 0.4, 0.2, 0.8, 0.3, 0.6, 0.0, 0.5])
+    numbers = np.stack([2.0 + at + 3 * z, z], axis=1)
+    found = moments._regress(at[:, None], numbers, np.array([4.6, 0.7]), np.full(1, 0.1), known=1)
+    assert found.fitted.shape == (3, 1)
+    assert found.deviations == pytest.approx([0.1], rel=1e-9)
+    assert found.misfit(np.array([[0.0], [0.5], [1.0]]))[:, 0] == pytest.approx([-5.0, 0.0, 5.0], abs=1e-9)
+
+
 def test_points_of_one_value_have_a_box_all_the_same() -> None:
     at = np.array([[0.3, 0.1], [0.3, 0.5], [0.3, 0.9], [0.3, 0.7]])
     found = moments._regress(at, at[:, 1:], np.array([0.5]), np.array([0.1]))
