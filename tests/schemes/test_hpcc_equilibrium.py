@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.contract import one_link
+from fluidcc.scenario.model import resolve
+from fluidcc.schemes.hpcc.equilibrium import Balance
 
 GBPS = 1e9 / 8
 
@@ -19,6 +22,25 @@ def lot(**options: Any) -> fc.Scenario:
 def flows(count: int, rate: str = "100Gbps", network: dict[str, Any] | None = None, **options: Any) -> fc.Scenario:
     """An incast of equal flows, as one class."""
     return fc.incast(1, multiplicity=count, rate=rate, scheme=fc.HPCC(**options), **(network or {}))
+
+
+@pytest.mark.parametrize(
+    ("w_ai", "least", "window", "U"),
+    [
+        (12.8, 60.0, 60.0, 2.5),  # W is 12.8 / (1 - 0.9 / 2.5) = 20, sent in T; a packet of 60 may be in flight
+        (12.0, 15.0, 30.0, 1.5),  # W is 12 / (1 - 0.9 / 1.5), sent in D + q/C = 3 s
+    ],
+)
+def test_a_window_is_no_less_than_what_may_always_be_in_flight(
+    w_ai: float, least: float, window: float, U: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten flows share 100 B/s with T = D = 2 s. Catches a window of less than a packet, which none ever has."""
+    monkeypatch.setattr(one_link, "base_rtt_with_serialisation", lambda scenario, flow: 2.0)
+    balance = Balance(0.9, w_ai / 2, 2.0, True, 1.0, 1e4, least, 1.0)
+    found = one_link.settled(resolve(flows(10)), balance, 100.0)
+    assert found.window == pytest.approx(window, rel=1e-9)
+    assert (found.utilisation, found.queue) == pytest.approx((U, (U - 1) * 200), rel=1e-9)
+    assert found.rates == pytest.approx([10.0], rel=1e-9)
 
 
 @pytest.mark.parametrize(

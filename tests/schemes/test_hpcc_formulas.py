@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from fluidcc.contract.bind import PathInformation
+from fluidcc.scenario.switches import TrafficClass
 from fluidcc.schemes.hpcc import law
 
 B, T, ETA = 100.0, 2.0, 0.5  # bytes/s, s; so a bandwidth-delay product of 200 bytes
@@ -73,3 +75,12 @@ def test_a_class_counts_on_its_share_of_a_link(rule: str, own: float, queue: flo
     """MultiQ, of a class with a quarter of the link."""
     p = parameters(**({rule: True} if rule else {}))
     assert law.class_utilisation(p, queue, own, output, B, 0.25) == pytest.approx(u, rel=1e-15)
+
+
+@pytest.mark.parametrize(("own", "share"), [(0, 3 / 4), (1, 1.0), (2, 1 / 4)])
+def test_a_class_shares_a_link_with_those_of_its_priority_alone(own: int, share: float) -> None:
+    """Weights 3 and 1 of priority 0, and 1 of priority 1. Catches a sum over the weights of all priorities."""
+    classes = (TrafficClass(0, 3), TrafficClass(1, 1), TrafficClass(0, 1))
+    flow: Any = SimpleNamespace(traffic_class=float(own))
+    shared: Any = SimpleNamespace(scenario=SimpleNamespace(classes=classes))
+    assert PathInformation(flow, shared).share == share

@@ -21,13 +21,17 @@ def incast(kmin: str, kmax: str, pmax: float, flows: int = 8, **more: object) ->
     return resolve(fc.incast(flows, rate="400Gbps", scheme=SENDER, marking=fc.RED(kmin, kmax, pmax), **more))
 
 
-def test_the_criterion_by_hand() -> None:
-    """Kmin half a packet and Kmax a hundred: p of n packets is a straight line, so p_coll is that of their mean."""
-    scenario = incast("500B", "100500B", 1.0)
+@pytest.mark.parametrize(("flows", "burst"), [(8, 1), (2, 16)])
+def test_the_criterion_by_hand(flows: int, burst: int) -> None:
+    """Kmin half a packet and Kmax a hundred: p of n packets is a straight line, so p_coll is that of their mean.
+
+    Catches two flows whose bursts meet taken for flows that do not.
+    """
+    scenario = incast("500B", "100500B", 1.0, flows, burst=burst)
     loads = np.arange(65) / 64
-    shares = np.array([np.interp(0.99, loads, column) for column in meetings(8).found.T])
+    shares = np.array([np.interp(0.99, loads, column) for column in meetings(flows, burst).found.T])
     chance = np.maximum(np.arange(len(shares)) - 0.5, 0.0) / 100
-    needed = float(marking_at(scenario.flows[0].scheme, 6.25e9, 50e9, 1000.0))
+    needed = float(marking_at(scenario.flows[0].scheme, 50e9 / flows, 50e9, 1000.0))
     assert meeting_share(scenario) == pytest.approx(shares @ chance / needed, rel=1e-9)
 
 

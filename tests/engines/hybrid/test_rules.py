@@ -287,6 +287,14 @@ def test_a_nic_gives_each_flow_its_turn_by_hand() -> None:
     assert (flow.marks, core.status) == (5, GROW_MARKS)
 
 
+@pytest.mark.parametrize(("time", "asks"), [(3.2, 3.5), (3.5, 3.5), (3.7, 3.7)])
+def test_a_flow_asks_its_nic_no_sooner_than_its_interval_ends(time: float, asks: float) -> None:
+    """The last CNP left at 3 s and intervals are 0.5 s. Catches a request for a CNP inside of an interval."""
+    flow = flow_of(nic_cnp_interval=2.0, cnp_next=3.0 + GAP)
+    plain(receiver.marked_for_nic)(core_of(now=3.2), flow, np.zeros((1, 8)), 0, time)
+    assert (flow.request, flow.deaf, flow.marks) == (asks, asks, 0)
+
+
 # -- links -----------------------------------------------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.engines.packet import layout
-from fluidcc.engines.packet.host import blocked
+from fluidcc.engines.packet.host import blocked, finish
 from tests.engines.packet.plain import plain, simulated
 
 PACKET = 1000  # bytes; 800 ns at 10 Gb/s
@@ -49,6 +50,19 @@ def test_a_flow_that_ends_costs_no_other_its_turn(first: int) -> None:
     assert (sent == first).sum() == 7
     assert len(others) > 50
     assert (others[1:] != others[:-1]).all()
+
+
+@pytest.mark.parametrize("last", range(4))
+@pytest.mark.parametrize("done", range(4))
+def test_flows_keep_their_order_as_one_ends(last: int, done: int) -> None:
+    """One of four flows has sent last and one ends. Catches a turn that the flow behind it loses."""
+    core, port = (layout.records(kind, 1)[0] for kind in (layout.CORE, layout.PORT))
+    port.first, port.active, port.turn = 1, 4, last
+    lists, flows = np.array([9, 0, 1, 2, 3, 9]), layout.records(layout.FLOW, 4)
+    plain(finish)(SimpleNamespace(core=[core], ports=[port], lists=lists, flows=flows, calendar=None), done)
+    assert port.active == 3
+    turns = [int(lists[1 + (port.turn + k) % 3]) for k in range(1, 4)]
+    assert turns == [f % 4 for f in range(last + 1, last + 5) if f % 4 != done]
 
 
 def test_samples_are_of_their_own_times() -> None:

@@ -6,6 +6,7 @@ What was stated before anything was measured stands beside each tolerance.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from typing import Any
 
@@ -13,11 +14,12 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.engines.packet import layout
+from fluidcc.engines.packet import layout, trimming
 from fluidcc.engines.packet.build import prepare
 from fluidcc.engines.packet.run import execute, times_of
 from fluidcc.scenario.model import resolve
 from fluidcc.workloads.fabrics import named_topology
+from tests.engines.packet.plain import plain
 
 PACKET, HEADER = 1000, 64  # bytes
 RATE = 12.5e9  # bytes/s: a packet takes 80 ns, a header 5.12 ns
@@ -99,6 +101,19 @@ def test_a_packet_is_cut_to_its_headers_and_64_bytes() -> None:
         there = log["time"][(log["what"] == "receive") & (log["kind"] == "header")]
         left = log["time"][(log["what"] == "transmit") & (log["kind"] == "header")]
         assert (there[0] - left[0]) == round(wire * 80) + 1000 * NS
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_each_packet_counts_once_in_whatever_order_acks_come(order: tuple[int, ...]) -> None:
+    """Packets arrive as 0, 2, 1. Catches packet 2 counted twice, as its ACK is overtaken by the one for all three."""
+    core, flow = (layout.records(kind, 1)[0] for kind in (layout.CORE, layout.FLOW))
+    ack = layout.records(layout.PACKET, 1)[0]
+    flow.payload, flow.overhead, flow.total, flow.room = PACKET, HEADER, 3 * PACKET, 5
+    bitmaps = np.zeros(2 * 5, np.int64)
+    for k in order:
+        ack.end, ack.reports = ((PACKET, -1), (PACKET, 3 * PACKET), (3 * PACKET, -1))[k]
+        plain(trimming.on_ack)(core, flow, bitmaps, ack)
+    assert (flow.una, flow.acked, flow.acked_wire) == (3 * PACKET, 3 * PACKET, 3 * (PACKET + HEADER))
 
 
 # -- logs ----------------------------------------------------------------------------------------------------------

@@ -102,6 +102,13 @@ def test_means_over_an_interval() -> None:
     assert three[3:] == pytest.approx([36 / 40, 25 / 26, 16 / 20], rel=1e-14)  # means 4 2, 3 2, 1 3
 
 
+def test_a_flow_counts_once_it_has_run_for_the_interval() -> None:
+    """The first from 2 us on, the second from 3.5 us on. Catches means over times before a flow's start."""
+    found = index([[1, 3]] * 6, interval="2us", starts=[0, 1.5 * US])
+    assert np.isnan(found[:2]).all()
+    assert found[2:] == pytest.approx([1, 1, 0.8, 0.8], rel=1e-15)
+
+
 def test_windows_where_all_have_one() -> None:
     rates, windows, holes = [[1, 3]] * 2, [[5, 5]] * 2, [[5, np.nan]] * 2
     assert index(rates, window=windows) == [1, 1]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fluidcc.workloads.collectives import Job
-from fluidcc.workloads.collectives.algorithms import Team, all_to_all
+from fluidcc.workloads.collectives.algorithms import Team, all_to_all, broadcast
 from fluidcc.workloads.collectives.building import Building
 from fluidcc.workloads.collectives.jobs import Work, work_of
 
@@ -72,6 +72,23 @@ def test_a_broadcast_is_from_the_first() -> None:
         if sends and source == 0
     ]
     assert first == [0, 1, 2]  # chunk after chunk
+
+
+def test_a_broadcast_ends_as_the_first_has_sent_and_the_others_have_received() -> None:
+    """Two chunks through three ranks. Catches a first rank that is done before it has sent."""
+    graph = Building()
+    begins = [[graph.wait(rank, 1.0)] for rank in range(3)]
+    ends = broadcast(Team(graph, [0, 1, 2], 2e6, begins, chunks=2))
+    made = graph.done()
+    ways = zip(made.source.tolist(), made.target.tolist(), made.sends.tolist(), strict=True)
+    own: list[list[int]] = [[0], [1], [2]]  # what each begins with
+    for place, (source, target, sends) in enumerate(ways):
+        if sends:
+            own[target].append(place)
+            if source == 0:
+                own[0].append(place)
+    assert [len(each) for each in own] == [1 + 2] * 3
+    assert [sorted(each) for each in ends] == own
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 8, 13])

@@ -139,6 +139,15 @@ def test_a_flow_alone_leaves_arrives_and_is_answered_by_hand() -> None:
     assert np.isinf(found[:, 1]).all()
 
 
+@pytest.mark.parametrize(("delay", "back"), [(None, 4 * 6e-6), ("50us", 50e-6)])
+def test_a_feedback_delay_replaces_the_propagation_of_a_time_alone(delay: str | None, back: float) -> None:
+    """Two packets of 1000 B and one of 500 B over two links of 6 us. Catches a delay that is left out."""
+    scheme = fc.DCQCN(feedback_delay=delay)
+    scenario = fc.incast(1, rate="100Gbps", delay="6us", scheme=scheme, size=2500)
+    stored = (3 * 1000 + 500 + 2 * float(scenario.ack_bytes)) / 12.5e9
+    assert fabrics.alone(scenario) == pytest.approx([stored + back], rel=1e-12)
+
+
 @pytest.mark.parametrize("edges", ["0B", [], ["1KB"], ["2KB", "1KB"], ["0B", "1kg"], 0, None])
 def test_edges_that_are_none(edges: Any) -> None:
     data = {"size": ("flow", [1.0, 2.0]), "slowdown": ("flow", [1.0, 2.0])}
