@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from fluidcc.engines.common.outcome import Outcome, QueueMoments, metrics_of
+from fluidcc.engines.packet.record import bin_of
+from tests.engines.packet.plain import plain
 
 
 def moments(mean: float) -> QueueMoments:
@@ -25,3 +27,13 @@ def test_queues_are_those_of_the_link_with_the_largest_mean() -> None:
     assert together["queue_bytes.mean"] == pytest.approx(30.0)
     assert each["queue_bytes.mean"].tolist() == [10.0, 50.0]
     assert rates.tolist() == [2.0]
+
+
+def test_bins_of_packets_queues_are_a_percent_wide_up_to_306_gb() -> None:
+    """Each begins at 64 KiB times a power of 1.01. Catches bins that end at a megabyte or a gigabyte."""
+    found = plain(bin_of)
+    assert [found(length) for length in (0, 127, 128, 65535)] == [0, 0, 1, 511]
+    for k in (1, 100, 770, 970, 1535):  # 770 is at 139 MB, 970 at 1 GB
+        edge = 65536 * 1.01**k
+        assert (found(edge * (1 - 1e-6)), found(edge * (1 + 1e-6))) == (511 + k, 512 + k)
+    assert found(1e15) == 2047
