@@ -241,13 +241,13 @@ def test_rings_grow_behind_long_queues(mark_on: str, nic_cnp_interval: float) ->
         feedback_delay=None,
     )
     marking = fc.RED("1MB", "1MB", 1.0, mark_on=mark_on)
-    scenario = resolve(fc.incast(8, scheme=scheme, marking=marking, rate="20Gbps"))
-    prepared = hybrid.prepare(scenario, hybrid.unsampled("5ms", None))
+    scenario = resolve(fc.incast(8, scheme=scheme, marking=marking, rate="20Gbps", packet_size="4KB"))
+    prepared = hybrid.prepare(scenario, hybrid.unsampled("2.5ms", None))
     sim, _ = hybrid.execute(prepared, 0)
     grown = "marks" if nic_cnp_interval else "cnps"
     assert getattr(sim, grown).shape[1] > getattr(prepared.sim, grown).shape[1] or mark_on == "departure"
     assert int(sim.flows["cnps"].sum()) == int(sim.core[0].cnps)
-    packets = fc.simulate(scenario, "5ms", engine="packet").summary
+    packets = fc.simulate(scenario, "2.5ms", engine="packet").summary
     found = hybrid.outcome_of(prepared, sim).links[0].statistics()
     assert found["queue_bytes"]["mean"] == pytest.approx(packets["queue_bytes"]["mean"], rel=0.05)
 
