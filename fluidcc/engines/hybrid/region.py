@@ -70,8 +70,9 @@ def outside(scenario: Scenario) -> bool:
 def by_packets(scenario: Scenario) -> Scenario:
     """Return a resolved scenario of the hybrid as packets run it in its place: an ACK answers eight packets.
 
-    None of its schemes looks at ACKs, so queues and rates stay as they are, and packets take a fifth less time. A
-    scenario stays whole where ACKs share a link with data, end a flow, tell of losses, or come rarely already.
+    None of its schemes looks at ACKs, so queues and rates stay as they are but for chance, and packets take a fifth
+    less time. A scenario stays whole where ACKs share a link with data, end a flow, tell of losses, or come rarely
+    already.
     """
     ways = {(link.source, link.target) for link in scenario.links}
     hosts = {flow.source for flow in scenario.flows} & {flow.target for flow in scenario.flows} - {None}
