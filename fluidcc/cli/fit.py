@@ -119,6 +119,8 @@ def _unknowns(request: Request, over: list[str]) -> dict[str, Any]:
             raise InputError(f"--over: {name} selects other equations; run fluidcc once for each value")
         if name in found:
             raise InputError(f"--over: {name} is given twice; give one range")
+        if name in request.values():
+            raise InputError(f"--over: {name} is held by --set, and unknown; leave one of the two out")
         found[name] = tuple(units.parse(part, spec.dimension, f"--over {name}") for part in parts)
     return found
 

@@ -27,6 +27,7 @@ _SENT = 4e6 / _RATE  # s at a host's rate: bytes of the collective
 _PUBLIC = ("alibaba", "sonic", "paper")  # of these two, as far as they are not the present setting
 _SHOWN = 2
 _SAME = 0.005  # share: a smaller difference is none, however sure
+_FEW = 0.1  # of PAUSEs: fewer more or less are chance
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,7 +177,7 @@ def words_of(trial: Trial) -> tuple[str, bool]:
     for row in trial.rows:
         if row.unit == COUNT:
             own, there = row.own(RECOMMENDED), row.present
-            if row.measure == "unfinished" and own != there:
+            if abs(own - there) > (_FEW * max(own, there) if row.measure == "pfc_pauses" else 0.0):
                 words = f"{own:,.0f} {row.title} with {row.case}, not {there:,.0f}"
                 lost["Worse" if own > there else "Better"].append(words)
             continue

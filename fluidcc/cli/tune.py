@@ -385,6 +385,8 @@ def _bounds(request: Request, over: list[str]) -> dict[str, tuple[Any, Any]]:
             raise InputError(f"--over: {name} is nothing to search between bounds; run fluidcc once for each value")
         if name in bounds:
             raise InputError(f"--over: {name} is given twice; give its bounds once")
+        if request.sources and name in request.values():
+            raise InputError(f"--over: {name} is held by --set, and searched; leave one of the two out")
         if not equals and name not in usual:
             raise InputError(f"--over: {name} has no usual bounds; write --over {name}=LO:HI")
         bounds[name] = (ends[0].strip(), ends[1].strip()) if equals else usual[name]

@@ -246,13 +246,15 @@ def _profile(
 def _by_hand(config: ConfigDB, groups: Sequence[PortGroup], wanted: Mapping[str, float], notes: list[str]) -> list[str]:
     """Return what sets thresholds on a system that takes no JSON patch."""
     switch = groups[0].switch
-    now = {"kmin": switch.kmin or 0.0, "kmax": switch.kmax or 0.0, "pmax": switch.pmax or 0.0, **wanted}
-    texts = {name: _text(name, value, notes) for name, value in now.items()}
+    now = {"kmin": switch.kmin or 0.0, "kmax": switch.kmax or 0.0, "pmax": switch.pmax or 0.0}
     names = {"port": ", ".join(groups[0].names), "queue": switch.queue, "priority": switch.priority}
-    return [
-        f"# {config.system.system}: Kmin {texts['kmin']} bytes, Kmax {texts['kmax']} bytes, Pmax {texts['pmax']} %",
-        config.system.marking.format(**names, **texts),
+    new, old = ({name: _text(name, value, notes) for name, value in each.items()} for each in (now | wanted, now))
+    lines = [
+        f"# {config.system.system}: Kmin {new['kmin']} bytes, Kmax {new['kmax']} bytes, Pmax {new['pmax']} %",
+        config.system.marking.format(**names, **new),
     ]
+    back = config.system.marking.format(**names, **old).splitlines()
+    return lines + ([f"# back: {line}" for line in back] if None not in (switch.kmin, switch.kmax) else [])
 
 
 def _changed(profile: str, meant: set[tuple[str, int]]) -> str:

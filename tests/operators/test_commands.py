@@ -256,8 +256,10 @@ def test_thresholds_that_stay_are_typed_again_on_other_systems(changes: dict[str
     path = Path(__file__).parents[1] / "data" / "switches" / "eos.txt"
     found = commands_of(path, read_ports(path)[0][:1], None, changes)
     assert (found.patch, found.undo, sorted(found.files)) == ([], [], ["README.txt", "switch.txt"])
-    first, second = found.files["switch.txt"].splitlines()
+    first, second, back = found.files["switch.txt"].splitlines()
     assert first == f"# Arista EOS: {line}"
+    assert back.startswith("# back: random-detect ecn minimum-threshold 500000 bytes maximum-threshold 1500000 bytes")
+    assert back.endswith("max-mark-probability 20 at tx-queue 3")
     numbers = line.replace(",", "").split()
     assert f"minimum-threshold {numbers[1]} bytes maximum-threshold {numbers[4]} bytes" in second
     assert second.endswith(f"max-mark-probability {numbers[7]} at tx-queue 3")

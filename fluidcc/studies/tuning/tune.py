@@ -180,6 +180,10 @@ def tune(
         if ends:
             lie = "lies at the end of its range" if len(ends) == 1 else "lie at the end of their ranges"
             notes.append(f"{', '.join(ends)} {lie}: a wider one may have better")
+        beyond = [name for each in proved.plateau for name in space.ends(each) if name not in ends]
+        if beyond:
+            reached = ", ".join(dict.fromkeys(beyond))
+            notes.append(f"{reached}: settings as good lie at the end of its range; a wider one may have better")
         found = None
         if sensitivity:
             found = sensitivity_of(space, goal, evaluator, best.point, sensitivity, seed)

@@ -71,8 +71,9 @@ def causes(options: Mapping[str, Any], topology: Topology, *, seeds: int | Seque
         As `fabric`.
     """
     spread = {**options, "load_balancing": "packet"}
-    if options.get("pfc") is not None:  # nothing is lost, and what comes late would be sent again
-        spread["loss_recovery"] = "none"
+    if options.get("loss_recovery") == "gbn" or options.get("pfc") is not None:
+        # Go-back-N takes what comes late for lost, and sends it again; with PFC nothing is lost.
+        spread["loss_recovery"] = "none" if options.get("pfc") is not None else "trimming"
     there = fabric({_AS_IT_IS: options, PATHS: spread}, topology, seeds=seeds, **sent)
     found = []
     if len(topology.switches) > 1:

@@ -208,6 +208,7 @@ def test_the_command_prints_what_was_promised(tmp_path: Path, capsys: pytest.Cap
         (["--over", "timer=20us"], "NAME=LO:HI"),
         (["--over", "timr=20us:90us"], "did you mean timer"),
         (["--over", "timer=20us:90us", "--over", "timer=20us:80us"], "twice"),
+        (["--over", "timer=20us:90us", "--set", "timer=30us"], "held by --set"),
         (["--over", "flows=2:8"], "changes the shape"),
         (["--over", "timer=20us:90us", "--plot", "fit.txt"], "--plot"),
         (["--over", "timer=20us:90us", "--trace", "gone.csv"], "gone.csv"),

@@ -133,6 +133,7 @@ def test_names_alone_are_tuned_between_the_usual_bounds(
         ([*RANGES, "--narrow"], "no trial without a switch's file"),
         ([*RANGES, "--write", str(LEAF / "nic.txt" / "out")], "--write"),
         ([*RANGES, *SWITCH, *SWITCH], "one of 2 switches"),
+        ([*RANGES, *SWITCH, "--set", "kmin=30KB"], "kmin is held by --set"),
         ([*RANGES, *SWITCH, "--port", "Eth1,Ethernet999"], "has no 'Ethernet999'"),
         (["--over", "kmin=1KB:99KB", *FABRIC, "--port", "Ethernet0,Ethernet124"], "differs from Ethernet0"),
     ],

@@ -39,6 +39,9 @@ def test_two_flows_that_meet_on_an_uplink_take_half_the_time_apart() -> None:
     assert found.name == PATHS
     assert found.ratios["p99_large"]["mean"] == pytest.approx(0.5, abs=0.05)
     assert part(found) == pytest.approx(0.5, abs=0.05)
+    lossy = {**PLAIN, "pfc": None, "loss_recovery": "gbn"}  # which would send again what only comes late
+    (found,) = causes(lossy, shape, seeds=meet, **SENDS)
+    assert part(found) == pytest.approx(0.5, abs=0.05)
     (found,) = causes(PLAIN, shape, seeds=apart, **SENDS)
     assert found.ratios["p99_large"]["mean"] == pytest.approx(1.0, abs=0.05)
     assert part(found) < 0.05
