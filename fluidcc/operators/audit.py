@@ -355,8 +355,6 @@ def _counters(paths: Paths, before: Paths, seconds: float | None, workload: str 
             if given:
                 raise InputError(f"{name}: it is of counters, and none are given; write --counters FILE")
         return None
-    if seconds is not None and seconds <= 0:
-        raise InputError("interval: it is the time between two readings of counters; write for example 60s")
     if workload is not None:
         from fluidcc.builders.workloads import check_workload
 

@@ -74,8 +74,10 @@ def read_growth(
     Raises
     ------
     InputError
-        As `read_counters` and `Counters.since`, or if there are rates and no seconds.
+        As `read_counters` and `Counters.since`, or if there are rates and no seconds, or these are none.
     """
+    if seconds is not None and seconds <= 0:
+        raise InputError("interval: it is the time between two readings of counters; write for example 60s")
     read = read_counters(late)
     if early:
         return read.since(read_counters(early))
