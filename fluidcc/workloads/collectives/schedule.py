@@ -71,22 +71,6 @@ class Schedule:
         """Kinds of operations that cross the fabric: send, or a kind of collective."""
         return {each.kind for each in self.operations if each.kind == "send" or len(each.group) > 1}
 
-    def where(self, operation: Operation) -> str:
-        """Say where an operation stands.
-
-        Parameters
-        ----------
-        operation : Operation
-
-        Returns
-        -------
-        str
-            Its file, and its line or node.
-        """
-        if self.files:
-            return f"{self.files[operation.rank]}, node {operation.line}"
-        return f"{self.name}, line {operation.line}"
-
     @property
     def unreceived(self) -> tuple[str, ...]:
         """Say which send is the first that no receive is left for, and how many there are."""
@@ -100,7 +84,7 @@ class Schedule:
         if not alone:
             return ()
         more = f" (and {len(alone) - 1} more)" if alone[1:] else ""
-        return (f"{self.where(alone[0])}: rank {alone[0].peer} never receives what this sends{more}; it is sent",)
+        return (f"{_where(self, alone[0])}: rank {alone[0].peer} never receives what this sends{more}; it is sent",)
 
     @public()
     def build(self) -> tuple[Building, list[list[int]]]:
@@ -120,6 +104,13 @@ class Schedule:
         return graph, Builder(self).add_to(graph, 0, [[] for _ in range(self.ranks)])
 
 
+def _where(schedule: Schedule, operation: Operation) -> str:
+    """Return the file of an operation, and its line or node."""
+    if schedule.files:
+        return f"{schedule.files[operation.rank]}, node {operation.line}"
+    return f"{schedule.name}, line {operation.line}"
+
+
 class Builder:
     """Operations of a schedule in an order in which all can be done, to be added to a graph once or several times."""
 
@@ -136,7 +127,7 @@ class Builder:
             raise self._wrong(0, "nobody sends, and nothing crosses the fabric; add a send there, and its recv")
 
     def _wrong(self, i: int, text: str) -> InputError:
-        return InputError(f"{self.schedule.where(self.operations[i])}: {text}")
+        return InputError(f"{_where(self.schedule, self.operations[i])}: {text}")
 
     def _there(self, i: int) -> str:
         each = self.operations[i]
