@@ -90,6 +90,7 @@ def _shares(
     from fluidcc.operators.config_db import ConfigDB
     from fluidcc.operators.counted import shares_of
     from fluidcc.operators.counters import read_growth
+    from fluidcc.studies.fitting import Shares
     from fluidcc.units import TIME, quantity
 
     if not request.ports:
@@ -99,7 +100,7 @@ def _shares(
     seconds = None if interval is None else quantity(interval, TIME, "interval")
     read = read_growth(counters, before, seconds)
     switch = next(source for source in request.sources or [] if is_switch(source))
-    return shares_of(read, request.ports, [*ConfigDB.all(switch)], payload_of(request), seconds, workload)
+    return Shares(**shares_of(read, request.ports, [*ConfigDB.all(switch)], payload_of(request), seconds, workload))
 
 
 def _unknowns(request: Request, over: list[str]) -> dict[str, Any]:

@@ -248,7 +248,7 @@ def _by_hand(config: ConfigDB, groups: Sequence[PortGroup], wanted: Mapping[str,
     switch = groups[0].switch
     now = {"kmin": switch.kmin or 0.0, "kmax": switch.kmax or 0.0, "pmax": switch.pmax or 0.0}
     names = {"port": ", ".join(groups[0].names), "queue": switch.queue, "priority": switch.priority}
-    new, old = ({name: _text(name, value, notes) for name, value in each.items()} for each in (now | wanted, now))
+    new, old = ({name: _text(name, value, notes) for name, value in each.items()} for each in ({**now, **wanted}, now))
     lines = [
         f"# {config.system.system}: Kmin {new['kmin']} bytes, Kmax {new['kmax']} bytes, Pmax {new['pmax']} %",
         config.system.marking.format(**names, **new),

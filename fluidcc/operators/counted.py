@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fluidcc.errors import InputError
 from fluidcc.operators import marks
@@ -17,9 +17,6 @@ from fluidcc.operators.ports import PortGroup, alike
 from fluidcc.operators.symptoms import Nics, Queue, symptoms
 from fluidcc.scenario.frames import IN_BUFFER, wire_share
 from fluidcc.schemes.dcqcn import DCQCN
-
-if TYPE_CHECKING:
-    from fluidcc.studies.fitting import Shares
 
 
 @dataclasses.dataclass(frozen=True)
@@ -160,16 +157,14 @@ def shares_of(
     payload: float,
     seconds: float | None = None,
     workload: str | None = None,
-) -> Shares:
-    """Return the shares of packets that `fluidcc.fit` takes: of the ports that are set like the first, and of all NICs.
+) -> dict[str, Any]:
+    """Return what `fluidcc.Shares` takes: counts of the ports that are set like the first, and of all NICs.
 
     Raises
     ------
     InputError
-        If none of these ports counted, or what was counted tells nothing.
+        If none of these ports counted.
     """
-    from fluidcc.studies.fitting import Shares
-
     queues, strangers = queues_of(counters, alike(groups, groups[0].switch), configs)
     if not queues:
         raise _strange(configs, strangers)
@@ -178,15 +173,15 @@ def shares_of(
     pairs = [[nic.values.get(name) for name in ("marked_packets", "cnps_sent")] for nic in counters.nics]
     nics = [(marked, cnps) for marked, cnps in pairs if marked is not None and cnps is not None]
     loads = [load for queue in queues if (load := marks.load_of(queue, seconds)) is not None]
-    return Shares(
-        sent=sum(port.sent for port in ports) if ports else None,
-        marked=sum(port.marked for port in ports) if ports else None,
-        marked_received=sum(marked for marked, _ in nics) if nics else None,
-        cnps=sum(cnps for _, cnps in nics) if nics else None,
-        load=sum(loads) / len(loads) / wire_share(payload) if loads else None,
-        workload=workload,
-        hosts=marks.hosts_of(queues),
-    )
+    return {
+        "sent": sum(port.sent for port in ports) if ports else None,
+        "marked": sum(port.marked for port in ports) if ports else None,
+        "marked_received": sum(marked for marked, _ in nics) if nics else None,
+        "cnps": sum(cnps for _, cnps in nics) if nics else None,
+        "load": sum(loads) / len(loads) / wire_share(payload) if loads else None,
+        "workload": workload,
+        "hosts": marks.hosts_of(queues),
+    }
 
 
 def _of_file(configs: Sequence[ConfigDB]) -> tuple[dict[str, str], dict[str, str], str]:

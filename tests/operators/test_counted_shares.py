@@ -28,7 +28,7 @@ def of(counters: Counters, **change: Any) -> Shares:
     """Shares of the sample's ports, with packets of 4096 B."""
     groups = read_ports(SAMPLE / "config_db.json")[0]
     configs = [*ConfigDB.all(SAMPLE / "config_db.json")]
-    return shares_of(counters, groups, configs, 4096.0, **{"seconds": 1.0, "workload": "hadoop", **change})
+    return Shares(**shares_of(counters, groups, configs, 4096.0, **{"seconds": 1.0, "workload": "hadoop", **change}))
 
 
 def port(name: str, **values: float) -> PortCounters:
@@ -69,7 +69,7 @@ def test_ports_of_another_profile_are_left_out() -> None:
         )
     )
     found = shares_of(counters, [first, other], [*ConfigDB.all(SAMPLE / "config_db.json")], 4096.0)
-    assert (found.sent, found.marked, found.cnps) == (1e6, 3e4, None)
+    assert (found["sent"], found["marked"], found["cnps"]) == (1e6, 3e4, None)
 
 
 def test_counters_of_another_switch_are_refused() -> None:
