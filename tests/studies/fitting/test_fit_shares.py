@@ -73,7 +73,7 @@ def test_ports_send_as_much_together_in_each_run(rate: str, star: float, single:
 
 
 def test_logarithms_by_hand() -> None:
-    """Of 10 of 100 and 30 of 100: together 0.2, without one of them 0.3 and 0.1; each with a half of one in all."""
+    """Two runs with 10 and 30 of 100: together 0.2, without one of them 0.3 and 0.1; each with a half of one in all."""
     found = shares.numbers(np.array([[10.0, 100.0, 0.4], [30.0, 100.0, 0.6]]))
     together, without = math.log(40.5 / 200.5), math.log(30.25 / 100.25) / 2 + math.log(10.25 / 100.25) / 2
     assert found == pytest.approx([2 * together - without, math.log(0.5)], rel=1e-12)
