@@ -176,14 +176,7 @@ def tune(
         notes = proved.notes
         if not best.kept:
             notes.append("no setting keeps every bound: the best misses least")
-        ends = space.ends(best.point)
-        if ends:
-            lie = "lies at the end of its range" if len(ends) == 1 else "lie at the end of their ranges"
-            notes.append(f"{', '.join(ends)} {lie}: a wider one may have better")
-        beyond = [name for each in proved.plateau for name in space.ends(each) if name not in ends]
-        if beyond:
-            reached = ", ".join(dict.fromkeys(beyond))
-            notes.append(f"{reached}: settings as good lie at the end of its range; a wider one may have better")
+        notes += _at_ends(space, best.point, proved.plateau)
         found = None
         if sensitivity:
             found = sensitivity_of(space, goal, evaluator, best.point, sensitivity, seed)
@@ -213,6 +206,18 @@ def tune(
             confirmed=proved.confirmed,
             notes=notes,
         )
+
+
+def _at_ends(space: Space, best: Point, plateau: Sequence[Point]) -> list[str]:
+    """Say which variables of the best, and of settings about as good, lie at an end of their range."""
+    ends, found = space.ends(best), []
+    if ends:
+        lie = "lies at the end of its range" if len(ends) == 1 else "lie at the end of their ranges"
+        found.append(f"{', '.join(ends)} {lie}: a wider one may have better")
+    beyond = dict.fromkeys(name for each in plateau for name in space.ends(each) if name not in ends)
+    if beyond:
+        found.append(f"{', '.join(beyond)}: settings as good lie at the end of its range; a wider one may have better")
+    return found
 
 
 def _shown(proved: Proof, present: Point | None) -> Candidate:

@@ -10,6 +10,7 @@ import pytest
 
 from fluidcc.errors import InputError
 from fluidcc.studies.tuning.space import Space, Variable, number, space_of
+from fluidcc.studies.tuning.tune import _at_ends
 from fluidcc.units import Rate
 
 EVEN = Variable("x", 2.0, 10.0)
@@ -230,6 +231,17 @@ def test_thresholds_are_whole_cells_where_switches_count_in_cells() -> None:
     for share in np.linspace(0, 1, 30):
         point = found.point([share, share, share])
         assert point["kmin"] % 254 == point["kmax"] % 254 == 0
+
+
+def test_ends_that_the_best_or_others_as_good_reach_are_said() -> None:
+    """Kmax of a setting as good is the least of its range; what the best reaches itself is not said twice."""
+    space = space_of({"kmin": ("10KB", "90KB"), "kmax": ("100KB", "400KB")})
+    inside, edge = {"kmin": 20e3, "kmax": 110e3}, {"kmin": 10e3, "kmax": 100e3}
+    assert _at_ends(space, inside, [inside]) == []
+    (said,) = _at_ends(space, inside, [inside, {**inside, "kmax": 100e3}])
+    assert said.startswith("kmax: settings as good lie at the end")
+    (said,) = _at_ends(space, edge, [edge])
+    assert said.startswith("kmin, kmax lie at the end")
 
 
 def test_a_range_within_a_cell_is_refused() -> None:
