@@ -77,7 +77,7 @@ def sizes_of(workload: str | os.PathLike[str]) -> Sizes:
     rates = np.array([part.share / _mean(*table) for part, table in zip(parts, tables, strict=True)])
     at = np.unique(np.concatenate([table[0] for table in tables]))
     each = np.array([np.interp(at, *table, left=0.0, right=1.0) for table in tables])
-    share = rates @ each / rates.sum()
+    share = rates @ each
     return [(float(size), float(below)) for size, below in zip(at, share / share[-1], strict=True)]
 
 

@@ -223,13 +223,13 @@ def slowdown_of(
             f"slowdown: the scenario has {len(finite)} flows of finite size, and the trace {len(took)}; "
             "give flows a size, and the trace of this scenario"
         )
-    completion = np.array([np.nan if value is None else value for value in took], float)
+    completion = np.array(took, float)  # None is NaN
     least = (alone(scenario) if ideal == "alone" else _by_simulator(scenario))[finite]
     flows = [scenario.flows[i] for i in finite]
     starts = [flow.start for flow in flows] if began is None else [began[i] for i in finite]
     columns = {
         "size": ([flow.size for flow in flows], "bytes", "size"),
-        "start": ([np.nan if start is None else start for start in starts], "s", "start"),
+        "start": (starts, "s", "start"),
         "completion": (completion, "s", "completion time"),
         "alone": (least, "s", "completion time in an idle network"),
         "slowdown": (completion / least, "1", "slowdown"),

@@ -10,7 +10,7 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.errors import InputError
-from fluidcc.workloads.collectives import read_goal, read_jobs
+from fluidcc.workloads.collectives import goal, read_goal, read_jobs
 from fluidcc.workloads.fabrics import named_topology
 
 STAR = named_topology("leaf-spine:1x1x4")
@@ -107,6 +107,17 @@ def test_a_recv_that_requires_something_is_done_later(tmp_path: Path) -> None:
         "rank 1 {\nl1: calc 100000\nl2: recv 100000b from 0\nl2 requires l1\nl3: calc 10000\nl3 requires l2\n}\n"
     )
     assert took(path) == pytest.approx(110e-6, abs=PACKET)
+
+
+def test_so_many_operations_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(goal, "MOST_FLOWS", 2)
+    path = tmp_path / "a.goal"
+    text = "num_ranks 2\nrank 0 {\nsend 8b to 1\n}\nrank 1 {\nrecv 8b from 0\n}\n"
+    path.write_text(text)
+    read_goal(path)
+    path.write_text(text.replace("recv", "calc 5\nrecv"))
+    with pytest.raises(InputError, match="line 7: there are more than 2 operations"):
+        read_goal(path)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import fluidcc as fc
 from fluidcc.errors import InputError
-from fluidcc.workloads.collectives import read_jobs, read_simai
+from fluidcc.workloads.collectives import read_jobs, read_simai, simai
 from fluidcc.workloads.collectives.evaluate import cases_of
 from fluidcc.workloads.collectives.simai import _groups
 from fluidcc.workloads.fabrics import named_topology
@@ -102,6 +102,19 @@ def test_bad_workloads_are_refused_by_line(tmp_path: Path, before: str, after: s
     path.write_text((HEAD + LAYERS).replace(before, after, 1))
     with pytest.raises(InputError, match=says):
         fc.collective(path, named_topology("leaf-spine:1x1x4"), "none")
+
+
+def test_there_are_so_many_operations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all ranks together: each step is done by each of four."""
+    path = tmp_path / "a.txt"
+    path.write_text(HEAD + LAYERS)
+    count = len(read_simai(path).operations)
+    assert count % 4 == 0
+    monkeypatch.setattr(simai, "MOST_FLOWS", count)
+    read_simai(path)
+    monkeypatch.setattr(simai, "MOST_FLOWS", count - 1)
+    with pytest.raises(InputError, match="4 ranks do more than"):
+        read_simai(path)
 
 
 def test_ranks_that_a_file_leaves_open(tmp_path: Path) -> None:

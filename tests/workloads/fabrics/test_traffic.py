@@ -170,10 +170,16 @@ trigger id 8 oneshot
 
 
 def test_triggers_of_a_connection_matrix(tmp_path: Path) -> None:
-    """A barrier goes off with the last ACK of two, a shot with the last byte; the run says when flows began."""
+    """A barrier goes off with the last ACK of two, a shot with the last byte; the run says when flows began.
+
+    Their numbers count from 0, if one likes.
+    """
     path = tmp_path / "chain.cm"
+    path.write_text(CHAIN.replace("trigger 7", "trigger 0").replace("trigger id 7", "trigger id 0"))
+    numbered = fabrics.read_connections(path)
     path.write_text(CHAIN)
     rows = fabrics.read_connections(path)
+    assert numbered == rows
     assert [row[4:] for row in rows] == [(), (), ((0, 1), "answer"), ((2,), "receipt"), ((2,), "receipt")]
     study = fc.fabric("hpcc", SMALL, flows=path)
     found = study.runs[0].slowdown
