@@ -227,8 +227,7 @@ def compare(first: Traces, second: Traces, *, smoothing: Any = None) -> Comparis
     found = [_mean_summary(side) for side in summaries]
     link = str(max(found[0]["links"], key=lambda row: row["queue_bytes"]["mean"] or 0.0)["name"])
     dataset = _aligned(names, ours, theirs, link)
-    span = float(dataset.time[-1] - dataset.time[0])
-    width = span * SMOOTHING if smoothing is None else quantity(smoothing, TIME, "smoothing")
+    width = float(dataset.time[-1]) * SMOOTHING if smoothing is None else quantity(smoothing, TIME, "smoothing")
     dataset.attrs = {"link": link, "smoothing_s": width, "title": one.dataset.attrs.get("title", "")}
     spread = _pooled(summaries[1], lambda v: {"std": float(np.std(v)), "min": float(min(v)), "max": float(max(v))})
     sides = [
@@ -247,7 +246,7 @@ def compare(first: Traces, second: Traces, *, smoothing: Any = None) -> Comparis
         shown[0],
         shown[1],
         spread,
-        differences(sides[0], sides[1], scenario.wire_packet, float(dataset.time[1] - dataset.time[0])),
+        differences(sides[0], sides[1], scenario.wire_packet, float(dataset.time[1])),
         chance_tolerances(summaries[0], summaries[1], link, scenario) if drawn else tolerances_of(scenario),
     )
 

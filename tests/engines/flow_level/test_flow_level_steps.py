@@ -194,9 +194,10 @@ def test_acks_wait_among_the_data() -> None:
     assert m.ports.backlog[1] == exactly(60.0)
     assert m.slots.flux[0, 1] == exactly(45.0 * 50 / 60)
     paused = steps()
-    paused.slots.queue[0, 1], paused.ports.paused[1] = 45.0, 1
+    paused.slots.queue[0, [1, 2]], paused.ports.paused[[1, 2]] = [45.0, 30.0], 1
     passed_on(paused)
-    assert (paused.slots.flux[0, 1], paused.slots.queue[0, 1], paused.ports.came_in[0]) == (0.0, 45.0, 45.0)
+    assert (paused.slots.flux[0, 1], paused.slots.queue[0, 1]) == (0.0, 45.0)
+    assert paused.ports.came_in.tolist() == [45.0, 30.0, 0.0, 0.0, 0.0, 0.0]  # each by the port before it
 
 
 def test_acks_of_what_was_delivered_take_their_share_of_the_way_back() -> None:
