@@ -30,6 +30,7 @@ import fluidcc.schemes.acc.law as law
 from fluidcc.contract.law import in_world
 from fluidcc.engines.common import scalars
 from fluidcc.engines.common.jit import inlined, kernel
+from fluidcc.engines.common.laws import constants, copy
 from fluidcc.engines.packet.calendar import schedule
 from fluidcc.engines.packet.layout import PS, TIMER
 from fluidcc.engines.packet.pacing import repace
@@ -42,17 +43,12 @@ beyond, halved, matched, raised = (
     in_world(rule, scalars, kernel) for rule in (law.beyond, law.halved, law.matched, law.raised)
 )
 
+_GIVEN = constants(ACC)
 STATE = np.dtype(
     [
-        ("period", _I),  # T, ps
-        ("ri_low", _F),  # bytes/s
-        ("ri_high", _F),
-        ("low_periods", _I),
-        ("p_thresh", _I),
-        ("fraction", _F),
-        ("min_rate", _F),
+        *_GIVEN,
+        ("period_ps", _I),
         ("counts", _I),
-        ("halts", _I),
         ("extension", _I),
         ("hold", _I),
         # state; positions in the flow are wire bytes
@@ -92,11 +88,9 @@ def init_state(parameters: ACC, flow: Any, state: Any) -> None:
     """Write a flow's parameters; packets go round their path, whatever the feedback delay of the fluid."""
     p = parameters
     check_period(p.period, p.empty_rtt)
-    state.period = round(p.period * PS)
-    state.ri_low, state.ri_high = p.ri_low, p.ri_high
-    state.low_periods, state.p_thresh = round(p.low_periods), round(p.p_thresh)
-    state.fraction, state.min_rate = p.mark_fraction, min(p.min_rate, flow.line_rate)
-    state.counts, state.halts, state.hold = p.ack_rate == "count", p.halt, p.some_marks == "hold"
+    copy(p, state, _GIVEN)
+    state.period_ps, state.min_rate = round(p.period * PS), min(p.min_rate, flow.line_rate)
+    state.counts, state.hold = p.ack_rate == "count", p.holds
     state.extension = {"never": _NEVER, "at-once": _AT_ONCE, "printed": _PRINTED, "inflight": _INFLIGHT}[p.extension]
 
 
@@ -112,7 +106,7 @@ def on_ack(sim: Any, f: Any, flow: Any, state: Any, ack: Any) -> None:
     core = sim.core[0]
     if not state.running:
         state.running = 1
-        schedule(core, sim.calendar, core.now + state.period, TIMER, f * _TIMERS)
+        schedule(core, sim.calendar, core.now + state.period_ps, TIMER, f * _TIMERS)
         start_clock(core, flow, state)
         return
     if state.halted and flow.acked_wire > state.nxt_start:
@@ -134,7 +128,7 @@ def on_ack(sim: Any, f: Any, flow: Any, state: Any, ack: Any) -> None:
 @kernel
 def start_clock(core: Any, flow: Any, state: Any) -> None:
     """A period begins with an ACK; what was sent before it is T_{i-1}."""
-    state.due = core.now + state.period
+    state.due = core.now + state.period_ps
     state.nxt_0, state.nxt_1 = state.nxt_1, flow.sent_wire
     state.una = flow.acked_wire
     state.last = state.before = core.now
@@ -152,12 +146,12 @@ def on_timer(sim: Any, f: Any, flow: Any, state: Any, which: Any) -> None:
     """End of a period, unless the clock was restarted in it."""
     core = sim.core[0]
     if core.now >= state.due:
-        state.due = core.now + state.period
+        state.due = core.now + state.period_ps
         if state.halted:
             if state.acked > 0 and congested(state):
                 extend(core, flow, state)
             clear(state)
-        elif state.acked > 0 and (state.counts or 2 * (state.last - state.before) >= state.period):
+        elif state.acked > 0 and (state.counts or 2 * (state.last - state.before) >= state.period_ps):
             decide(core, flow, state)
             state.nxt_0, state.nxt_1, state.una_0 = state.nxt_1, flow.sent_wire, state.una
             clear(state)
@@ -172,7 +166,7 @@ def on_timer(sim: Any, f: Any, flow: Any, state: Any, which: Any) -> None:
 def congested(state: Any) -> Any:
     """Check whether the period's ACKs carry CE steadily: more than the fraction of them, or all."""
     return (
-        state.ce > state.fraction * state.packets * (1 + 1e-12) or state.ce == state.packets
+        state.ce > state.mark_fraction * state.packets * (1 + 1e-12) or state.ce == state.packets
     )  # exactly at the fraction is not above
 
 
@@ -212,7 +206,7 @@ def throttle(core: Any, flow: Any, state: Any) -> None:
     flow.rate = matched(R, state.min_rate, flow.line_rate)
     state.n_u = state.n_v = 0
     repace(core, flow)
-    if not state.halts or excess <= 0:
+    if not state.halt or excess <= 0:
         return
     halt, extension = int(excess / R * PS), int(queued / R * PS)
     state.halted = 1
@@ -232,7 +226,7 @@ def extend(core: Any, flow: Any, state: Any) -> None:
         state.owed = 0
     elif state.extension == _INFLIGHT and state.last > state.before:
         R = arrival_rate(state)
-        backlog = flow.sent_wire - flow.acked_wire - R * state.period * 1e-12
+        backlog = flow.sent_wire - flow.acked_wire - R * state.period_ps * 1e-12
         halt = int(backlog / R * PS)
         if core.now + halt > flow.next:
             state.ack_rate = R
@@ -246,8 +240,8 @@ def extend(core: Any, flow: Any, state: Any) -> None:
 def arrival_rate(state: Any) -> Any:
     """R of the period's ACKs [bytes/s]."""
     spacing = state.last - state.before
-    if state.counts and (state.packets > 1 or spacing < state.period):
-        spacing = state.period
+    if state.counts and (state.packets > 1 or spacing < state.period_ps):
+        spacing = state.period_ps
     return state.acked / (spacing * 1e-12)
 
 

@@ -17,6 +17,7 @@ import fluidcc.schemes.timely.law as law
 from fluidcc.contract.law import in_world
 from fluidcc.engines.common import scalars
 from fluidcc.engines.common.jit import inlined, kernel
+from fluidcc.engines.common.laws import constants, copy
 from fluidcc.engines.packet.pacing import repace
 from fluidcc.schemes.timely.parameters import TIMELY
 
@@ -25,26 +26,12 @@ blended, lowered, raised, raises = (
     in_world(rule, scalars, kernel) for rule in (law.blended, law.lowered, law.raised, law.raises)
 )
 
+_GIVEN = constants(TIMELY)
+_TIMES = ("t_low", "t_high", "min_rtt")
 STATE = np.dtype(
     [
-        # times in nanoseconds, as in the public simulator
-        ("ewma", _F),
-        ("beta", _F),
-        ("rate_ai", _F),  # bytes/s
-        ("hai_gain", _F),
-        ("hai_steps", _I),
-        ("t_low", _F),
-        ("t_high", _F),
-        ("min_rtt", _F),
-        ("segment", _F),
-        ("min_rate", _F),
-        ("base_rtt", _F),  # s
-        ("empty", _F),  # round trip that delays are counted from
-        ("patched", _I),
-        ("win", _I),
+        *_GIVEN,  # but `_TIMES` are in nanoseconds, as in the public simulator, and so are those below
         ("sim", _I),
-        ("ternary", _I),
-        ("ue_gain", _F),
         # state
         ("rtt", _F),
         ("rtt_difference", _F),
@@ -62,13 +49,10 @@ OBSERVABLES = {"rtt": ("s", "last RTT"), "rtt_gradient": ("1", "normalised gradi
 def init_state(parameters: TIMELY, flow: Any, state: Any) -> None:
     """Write a flow's parameters and first state."""
     p = parameters
-    state.ewma, state.beta, state.rate_ai, state.min_rate = p.ewma, p.beta, p.rate_ai, p.min_rate
-    state.hai_gain, state.hai_steps = p.hai_gain, round(p.hai_steps)
-    state.t_low, state.t_high, state.min_rtt = (round(time * 1e12) / 1000 for time in (p.t_low, p.t_high, p.min_rtt))
-    state.win, state.base_rtt = p.win, p.base_rtt if p.win else 0.0
-    state.patched, state.empty = p.patched, p.empty_rtt * 1e9
-    state.ternary, state.ue_gain = p.tcd, p.ue_gain
-    state.sim, state.segment = p.variant == "hpcc-sim", p.segment
+    copy(p, state, _GIVEN)
+    for name in _TIMES:
+        setattr(state, name, round(getattr(p, name) * 1e12) / 1000)
+    state.empty_rtt, state.sim = p.empty_rtt * 1e9, p.variant == "hpcc-sim"
     state.completes = 0.0 if state.sim else p.segment
 
 
@@ -99,7 +83,7 @@ def on_ack(core: Any, flow: Any, state: Any, ack: Any) -> None:
 @kernel
 def beta(state: Any) -> Any:
     """Multiplicative decrease; with ``tcd``, of it what the marks warrant: delay alone is no congestion."""
-    if not state.ternary or state.marks > 0:
+    if not state.tcd or state.marks > 0:
         return state.beta
     return state.beta * state.ue_gain if state.undetermined > 0 else 0.0
 
@@ -115,7 +99,7 @@ def completed(core: Any, flow: Any, state: Any, rtt: Any) -> None:
     gradient = state.rtt_difference / state.min_rtt
     if not state.sim:
         state.streak = state.streak + 1 if gradient <= 0.0 else 0
-    delay = rtt - state.empty
+    delay = rtt - state.empty_rtt
     if state.patched and state.t_low <= delay <= state.t_high:
         rate = blended(state, flow.rate, delay, gradient, beta(state))
         flow.rate = min(max(rate, state.min_rate), flow.line_rate)

@@ -47,6 +47,8 @@ def test_waits_along_a_path_are_those_of_first_come_first_served() -> None:
     for n in range(1, 111):
         z = states[n].z
         found = np.maximum(z.wait + z.wait_growth, 0.0).ravel()
+        before = states[n - 1].z
+        np.testing.assert_array_equal(z.wait, np.maximum(before.wait + before.wait_growth, 0.0))  # a step goes on
         for path, at in zip(paths, first, strict=True):
             later = 0.0  # [s]
             for k in reversed(range(len(path))):
