@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import powertcp
 import pytest
+import sympy
 
 import fluidcc as fc
 from fluidcc.contract.bind import bind
@@ -46,6 +47,25 @@ def test_packets_rest_there_to_two_packets(flows: int) -> None:
     assert summary["queue_bytes"]["mean"] == pytest.approx(standing(given), abs=2 * PACKET)
     assert summary["utilisation"] > 0.999
     assert summary["jain"] > 0.99
+
+
+@pytest.mark.parametrize("flows", [2, 32])
+def test_its_symbols_say_so_too(flows: int) -> None:
+    """From the law's own code: windows w = w/power + beta, and power of what they hold; differences shrink by it."""
+    given = scenario(flows)
+    found = fc.symbolic(powertcp.PowerTCP(), flows=flows, rate="100Gbps")
+    window, power = found.unknowns
+    assert found.solution is not None
+    held = flows * found.number(found.solution[window]).real
+    bdp = found.number(sympy.Symbol("C", positive=True) * sympy.Symbol("T", positive=True)).real
+    assert held - bdp == pytest.approx(standing(given), rel=1e-9)
+    assert found.number(found.solution[power]).real == pytest.approx(1 + standing(given) / bdp, rel=1e-12)
+    at_rest = {name.name: found.number(value).real for name, value in found.solution.items()}
+    (shrinks,) = sympy.Poly(found.fairness, sympy.Symbol("z")).all_coeffs()[1:]
+    # Of n packets in a window all but (1 - gamma)^n of the way to old/power + beta is gone.
+    rest = 0.1 ** (held / flows / float(resolve(given).wire_packet_of(resolve(given).flows[0])))
+    expected = 1 / at_rest["Gamma"] + rest * (1 - 1 / at_rest["Gamma"])
+    assert -found.number(shrinks, at_rest).real == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_transfer_alone_takes_its_unloaded_time() -> None:

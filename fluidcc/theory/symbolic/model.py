@@ -244,7 +244,7 @@ def _determined(
     """Solve for one unknown after the other: first where it is linear, and of several roots take the shortest."""
     left = [each.rhs - each.lhs for each in equations]
     found: dict[Any, Any] = {}
-    for root in (_linear_root, _root_in_log, _polynomial_root):
+    for root in (_linear_root, _root_in_log, _polynomial_root, _root_of_factor):
         tried: dict[Any, Any] = {}
         while True:
             pairs = [
@@ -307,6 +307,15 @@ def _polynomial_root(expression: Any, name: Any, values: Mapping[Any, float]) ->
         return None
     near = [root for root in sympy.roots(sympy.Poly(top, name)) if _is_near(root, name, values)]
     return _short(near[0]) if near else None
+
+
+def _root_of_factor(expression: Any, name: Any, values: Mapping[Any, float]) -> Any | None:
+    """Return the root of a factor that is linear in a symbol, such as of (1 - q^W) (W - a); None if there is none."""
+    import sympy
+
+    parts = sympy.Mul.make_args(sympy.factor(expression)) if expression.count_ops() < _LONG else ()
+    roots = [_linear_root(each, name, values) for each in parts if each.has(name)] if len(parts) > 1 else []
+    return next((each for each in roots if each is not None), None)
 
 
 def _is_near(root: Any, name: Any, values: Mapping[Any, float]) -> bool:
