@@ -74,6 +74,7 @@ def test_a_wait_is_the_root_that_another_solver_finds() -> None:
         root = optimize.brentq(lambda t, p=p, pace=pace, w=wanted: integral(p, pace, t) - w, 0, span, xtol=1e-15)
         assert wait_for(p, pace, wanted, most) == pytest.approx(root, rel=1e-9)
     assert wait_for(0.01, 200.0, 0.1, 0.5) == math.inf  # it comes to 0.5 before
+    assert wait_for(0.0, 200.0, 0.0, 0.5) == wait_for(0.3, -2.0, -1e-18, 0.5) == 0.0  # nothing is left to wait for
 
 
 def test_numbers_are_uniform_and_independent() -> None:
