@@ -81,8 +81,8 @@ def packet_cases(
     cases : sequence of mapping
         Such as ``{"flows": 8}``.
     sizes : sequence of float
-        Payloads of packets [bytes]: all ways are tried with the largest, on which most depends, and the first with the
-        others.
+        Payloads of packets [bytes]: all ways are tried with the largest, on which most depends, and the first from
+        either start with the others.
     given : collection of str
         Names whose value is chosen already.
     link : tuple of float, optional
@@ -94,7 +94,8 @@ def packet_cases(
     first = {SIZE: max(sizes)} if sizes else {}
     others = [{SIZE: size} for size in sizes if size != max(sizes)]
     found = [{**case, **way, **first} for case in cases for way in combined]
-    found += [{**case, **combined[0], **size} for case, size in itertools.product(cases, others)]
+    plainest = [{**combined[0], BEGIN: each} for each in ways[BEGIN]] if BEGIN in ways else combined[:1]
+    found += [{**case, **way, **size} for case, size, way in itertools.product(cases, others, plainest)]
     if link is not None:
         for case in found:
             times = case.get("flows", 0) / _FEW if case.get("begin") == "line" else 1.0

@@ -272,7 +272,7 @@ class Proof:
 
         The hardest of all, the hardest that begins as the plainest does, and the plainest that begins as the hardest
         does, as a ramp that is too steep for paced packets suits bursts. And the first with any value that none of
-        these has, such as smaller packets.
+        these has, such as smaller packets, and of those that end soonest the last, which has the most senders.
         """
 
         def hardest(cases: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -284,9 +284,13 @@ class Proof:
             most = hardest(mine)
             chosen.append(hardest([each for each in mine if each.get(BEGIN) == mine[0].get(BEGIN)]))
             chosen += [most, next(each for each in mine if each.get(BEGIN) == most.get(BEGIN))]
-        for each in self.packet_cases:
-            there = [item for other in chosen for item in without_until(other).items()]
-            chosen += [each] if any(item not in there for item in without_until(each).items()) else []
+        hard = list(chosen)
+        for order in (self.packet_cases, sorted(reversed(self.packet_cases), key=lambda case: case.get(UNTIL, 0.0))):
+            new = list[dict[str, Any]]()
+            for each in order:
+                there = [item for other in (*hard, *new) for item in without_until(other).items()]
+                new += [each] if any(item not in there for item in without_until(each).items()) else []
+            chosen += new
         return [each for k, each in enumerate(chosen) if each not in chosen[:k]]
 
     def _coarse(self) -> Goal:

@@ -13,16 +13,21 @@ from fluidcc.studies.tuning.evaluate import engine_draws
 from fluidcc.studies.tuning.packet_check import OneSeed, packets
 
 
-def test_every_case_has_every_way_and_further_sizes_the_plain_one() -> None:
+def test_every_case_has_every_way_and_further_sizes_the_plain_ones() -> None:
+    """From the share too: the search takes that of many small packets, which is soon over."""
     found = packet_cases([{"flows": 2}, {"flows": 8}], [1024.0, 4096.0])
-    assert len(found) == 2 * 8 + 2
+    assert len(found) == 2 * 8 + 2 * 2
     assert len({tuple(case.items()) for case in found}) == len(found)
     small = [case for case in found if case["packet_size"] == 1024.0]
-    plain = {"burst": 1, "counts_sending": False, "begin": "line", "packet_size": 1024.0}
-    assert small == [{"flows": n, **plain} for n in (2, 8)]
+    plain = [
+        {"burst": 1, "counts_sending": False, "begin": begin, "packet_size": 1024.0} for begin in ("line", "share")
+    ]
+    assert small == [{"flows": n, **way} for n in (2, 8) for way in plain]
     assert {case["burst"] for case in found} == {1, 4}
     many = [case for case in packet_cases([{"flows": 32}], [1024.0, 4096.0]) if case["packet_size"] == 1024.0]
-    assert many == [{"flows": 32, **plain}]  # many small packets from line rate can hold a buffer full as well
+    assert many == [
+        {"flows": 32, **way} for way in plain
+    ]  # many small packets from line rate can hold a buffer full as well
 
 
 def test_cases_that_take_three_times_the_packets_are_long() -> None:

@@ -480,7 +480,7 @@ def test_packets_see_the_next_choice_until_they_speak_against_none(
 
 
 def test_of_each_searched_case_the_hardest_of_its_beginnings_are_run() -> None:
-    """And the first with smaller packets. A length of the run is no difference, and none runs twice."""
+    """And the first with smaller packets, and the shortest with most senders. A length is no difference; none twice."""
     plain = [{"flows": n, "burst": 1, "begin": "line"} for n in (2, 8)]
     longer = [{**plain[0], "burst": 4}, {**plain[0], "burst": 4, "begin": "share"}, {**plain[0], "until": 9.0}]
     made: Any = SimpleNamespace(
@@ -501,10 +501,12 @@ def test_of_each_searched_case_the_hardest_of_its_beginnings_are_run() -> None:
         for counts in (False, True)
         for begin in ("line", "share")
     ]
-    made.packet_cases = [{**large[0], **way} for way in ways] + [{**small[0], **ways[0]}]
-    made.checkers[0].cases = [{"flows": 2}]
+    soon = {"begin": "share", "until": 1.0}
+    made.packet_cases = [{**case, "until": 9.0, **way} for case in large for way in ways]
+    made.packet_cases += [{**case, **ways[0], **more} for case in small for more in ({"until": 9.0}, soon)]
     told = [made.packet_cases.index(case) for case in Proof._telling(made)]
-    assert told == [6, 7, 1, 8]  # hard from the line, hard from the share, plain from the share, and small packets
+    # hard from the line, hard from the share, plain from the share; then small packets: the plainest, and many that end
+    assert told == [6, 7, 1, 14, 15, 9, 16, 19]
 
 
 def test_settling_times_rank_no_single_run() -> None:
