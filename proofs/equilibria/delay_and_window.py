@@ -196,6 +196,10 @@ def patched() -> Finding:
         fluid = fc.incast(1, multiplicity=flows, rate="10Gbps", scheme=PRESETS["patched"].scheme)
         newton = fc.equilibrium(fluid).as_dict()["queue_bytes"]
         ways.append(Way(f"q* of {flows} flows: derived, Newton on fluidcc's fluid", queue, newton, 1e-9))
+        code = fc.symbolic(PRESETS["patched"].scheme, flows=flows, rate="10Gbps")
+        assert code.solution is not None
+        solved = {symbol.name: code.number(root).real for symbol, root in code.solution.items()}
+        ways.append(Way(f"q* of {flows} flows: derived, solved from the engine's code", queue, solved["q"], 1e-9))
         fixed_point, h = np.concatenate([[queue], np.zeros(flows), np.full(flows, own.C / flows)]), 1e-4 * own.C / flows
         apart = np.zeros_like(fixed_point)
         apart[flows + 1 : flows + 3] = h, -h

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import mpmath
+import numpy as np
 import sympy
-from scipy.optimize import root
+from scipy.optimize import brentq, root
 
 import fluidcc as fc
 from fluidcc.proofs.equilibria.formulas import SHORT, TAU_PRIME, formulas, value
@@ -49,6 +50,22 @@ def marking(flows: float, r_ai: float = PAPER["R_AI"]) -> float:
         return float(mpmath.exp(solved))
 
 
+def by_code(flows: int, near: float) -> dict[str, float]:
+    """What `fluidcc.symbolic` makes of the engine's own code: p* is the root of what it leaves to numbers."""
+    found = fc.symbolic("dcqcn", flows=flows)
+    (left,) = found.remaining
+
+    def surplus(log: float) -> float:
+        return found.number(left.rhs, {"p": float(np.exp(log))}).real
+
+    solved: Any = brentq(surplus, np.log(near / 2), np.log(2 * near), xtol=1e-14)
+    p = float(np.exp(solved))
+    named = {"queue_bytes": "q", "alpha": "alpha", "target_rate_bytes_per_s": "R_T"}
+    explicit = {symbol.name: value for symbol, value in found.explicit.items()}
+    numbers = {key: found.number(explicit[name], {"p": p}).real for key, name in named.items()}
+    return {"marking_probability": p} | numbers
+
+
 @claim(
     "dcqcn-conext-fixed-point",
     ECN_OR_DELAY,
@@ -77,8 +94,11 @@ def single_root() -> Finding:
             "target_rate_bytes_per_s": 1e3 * (value(found["dcqcn.target_rate"].rhs.subs(SHORT), **at) + at["R"]),
         }
         evidence[f"N_{flows}"] = mine
+        coded = by_code(flows, p)
         ways += [
-            Way(f"{key} of {flows} flows: derived, fluidcc.equilibrium", mine[key], there[key], 1e-9) for key in mine
+            Way(f"{key} of {flows} flows: derived, {how}", mine[key], other[key], 1e-9)
+            for how, other in (("fluidcc.equilibrium", there), ("solved from the engine's code", coded))
+            for key in mine
         ]
     return Finding(
         {"as printed": sympy.simplify(printed - derived) == 0 and single},
@@ -171,6 +191,12 @@ def hpcc_equilibrium(flows: int = 4) -> Finding:
         return [at[0] * 0.95 / at[1] - at[0] + rate_ai / LINE, flows * at[0] - A / LINE]
 
     U = value(found["hpcc.class.rates"].rhs, eta=0.95, N=flows, a=rate_ai, A=A)
+    low = 0.02 * LINE / flows  # no queue stands, and rates rest
+    code = fc.symbolic(fc.HPCC(form="rate", rate_ai=f"{8 * low:.12g}bps"), flows=flows, rate="100Gbps")
+    assert code.solution is not None
+    solved = {symbol.name: code.number(root_of).real for symbol, root_of in code.solution.items()}
+    plain = value(found["hpcc.one_link"].rhs, U_target=0.95, N=flows, a=low, C=LINE)
+    ways.append(Way("U of rates alone: derived, solved from the engine's code", plain, solved["U"], 1e-9))
     ways.append(
         Way(
             "U of rates served at 0.6: derived, root of the right-hand side",
