@@ -113,6 +113,7 @@ def test_a_healthy_fabric_is_not_blamed() -> None:
         # 12.5 GB/s for 4 us are 12 packets: of 20 000 marked ones 1/13 need CNPs of their own.
         ({}, {"cnps_sent": 1300.0}, None, symptoms.RARE, "h0"),
         ({}, {"out_of_sequence": 3.0}, None, symptoms.WIRE, "h0"),
+        ({}, {"out_of_sequence": 1.0}, None, symptoms.WIRE, "h0"),  # one of a million packets
     ],
 )  # fmt: skip
 def test_a_fault_is_named_with_its_place(

@@ -188,10 +188,11 @@ def test_code_points_of_a_classifier_are_binary() -> None:
 
 def test_classes_of_junos_and_their_queues() -> None:
     known = junos._Classes()
-    for words in ("A queue-num 4 no-loss pfc-priority 3", "B queue-num 3", "C queue-num 5 no-loss", "D no-loss"):
+    lossless = ("A queue-num 4 no-loss pfc-priority 3", "C queue-num 5 no-loss", "D no-loss", "E pfc-priority 5")
+    for words in (*lossless, "B queue-num 3"):
         known.take(["forwarding-classes", "class", *words.split()])
     assert known.queues == {"A": 4, "B": 3, "C": 5}
-    assert known.no_loss == {"A": 3, "C": None, "D": None}
+    assert known.no_loss == {"A": 3, "C": None, "D": None, "E": 5}  # who pauses a priority loses nothing of it
 
 
 def test_patterns_that_fit_no_port_stand_for_ports_by_themselves() -> None:
