@@ -41,7 +41,7 @@ NEVER = 1 << 62
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Of one sender, in bytes/s and ps; ``changed`` holds what its scheme is given beyond its preset."""
+    """Settings of one sender, in bytes/s and ps; None where its preset decides."""
 
     period: int  # T
     line: float = 10 * GIGABIT
@@ -176,6 +176,7 @@ class Sender:
                 self.congested(now, sent)
             elif ce > 0 and self.s.holds:
                 self.seen["some CE holds"] += 1
+                self.seen["some CE ends periods with UE"] += self.N_v > 0
                 self.N_u = self.N_v = 0
             elif ce == 0 and self.ue > 0:
                 self.undetermined(now)
@@ -197,6 +198,7 @@ class Sender:
     def congested(self, now: int, sent: int) -> None:
         """Lines 1 to 5, and 27 to 34."""
         self.seen["congested"] += 1
+        self.seen["congestion ends periods with UE"] += self.N_v > 0
         self.N_u = self.N_v = 0
         dA, R_s = self.snd_una - self.una_began, self.R_s
         self.R = self.arrival_rate()
@@ -270,10 +272,11 @@ BURSTS = 8
 def run(ack_interval: int) -> fc.Trace:
     """Senders before and behind a link that is paused whenever bursts to the sink have filled the switch after it."""
     marking = fc.RED("2.5KB", "2.5KB", 1.0, mark_on="departure", max_on="24us")
+    any_queue = dataclasses.replace(marking, kmin="0.5KB", kmax="0.5KB")  # some CE among the victims' UE
     links = (
         fc.Link("40Gbps", name="up", source="a", target="b", marking=marking),
         fc.Link("10Gbps", name="out", source="b", target="sink", marking=marking),
-        fc.Link("40Gbps", name="side", source="b", target="other", marking=marking),
+        fc.Link("20Gbps", name="side", source="b", target="other", marking=any_queue),
     )
     flows = [
         fc.Flow(s.path, s.scheme(), Rate(s.line), source=f"host {f}", target="other" if s.path == VICTIM else "sink")
@@ -408,6 +411,6 @@ def test_all_of_it_happens(ran: list[list[Event]], ran_coalesced: list[list[Even
         "congested", "nothing excessive", "halt off", "halt at-once", "halt printed", "halt never", "halt inflight",
         "extended later", "extended again", "halt ends", "halt without CE", "sent before an eligible ACK",
         "RI_Low", "RI_High", "UE keeps", "UE halves", "some CE holds", "some CE ignored", "least rate", "no ACKs",
-        "nothing in flight", "counts on", "one ACK in several periods",
+        "some CE ends periods with UE", "nothing in flight", "counts on", "one ACK in several periods",
     }  # fmt: skip
     assert {kind for kind in kinds if seen[kind] >= 5} == kinds
