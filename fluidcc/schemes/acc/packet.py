@@ -64,6 +64,7 @@ STATE = np.dtype(
         ("una", _I),  # snd_una
         ("before", _I),  # when the ACK before T_i's first came
         ("last", _I),  # when the last ACK came
+        ("acks", _I),  # that came in T_i
         ("packets", _I),  # acknowledged in T_i
         ("ce", _I),
         ("ue", _I),
@@ -111,12 +112,12 @@ def on_ack(sim: Any, f: Any, flow: Any, state: Any, ack: Any) -> None:
         return
     if state.halted and flow.acked_wire > state.nxt_start:
         state.halted = 0
-        state.owed = 0
         state.nxt_1 = state.una_0 = state.nxt_start
         start_clock(core, flow, state)
         return
     if state.packets == 0:
         state.before = state.last
+    state.acks += 1
     state.packets += ack.covers
     state.ce += ack.marks
     state.ue += ack.undetermined
@@ -138,7 +139,7 @@ def start_clock(core: Any, flow: Any, state: Any) -> None:
 @kernel
 def clear(state: Any) -> None:
     """Reset the counts of ACKs for a new period."""
-    state.packets = state.ce = state.ue = state.acked = 0
+    state.acks = state.packets = state.ce = state.ue = state.acked = 0
 
 
 @kernel
@@ -240,7 +241,7 @@ def extend(core: Any, flow: Any, state: Any) -> None:
 def arrival_rate(state: Any) -> Any:
     """R of the period's ACKs [bytes/s]."""
     spacing = state.last - state.before
-    if state.counts and (state.packets > 1 or spacing < state.period_ps):
+    if state.counts and (state.acks > 1 or spacing < state.period_ps):
         spacing = state.period_ps
     return state.acked / (spacing * 1e-12)
 
