@@ -36,6 +36,7 @@ _MEASURES = {
     "p99": "p99",
     "p99_small": "p99 to 100KB",
     "p99_large": "p99 beyond 1MB",
+    "p50_largest": "median beyond 10MB",
     "goodput": "goodput",
     "queue_p99": "queue p99",
 }

@@ -355,7 +355,7 @@ class _Runs:
         flows = fabric(chosen, self.topologies[i], seeds=[seed], **options, **self.where)
         self.says[i] = flows.says
         for name in names:
-            pairs = {_SIZES[key]: value[0] for key, value in flows.pairs(name, PRESENT).items()}
+            pairs = {_SIZES[key]: value[0] for key, value in flows.pairs(name, PRESENT).items() if key in _SIZES}
             runs = [flows.of(each)[0] for each in (name, PRESENT)]
             numbers = [{**run.numbers, "unfinished": run.slowdown.unfinished} for run in runs]
             found[name] = self._row(pairs, numbers)

@@ -25,7 +25,7 @@ from fluidcc.workloads.fabrics.topology import Topology
 if TYPE_CHECKING:
     from fluidcc.results.drawing import Picture
 
-SMALL, LARGE = 100e3, 1e6  # bytes, of flows whose percentiles are compared
+SMALL, LARGE, LARGEST = 100e3, 1e6, 10e6  # bytes, of flows whose percentiles are compared
 NO_QUEUE = 10e3  # bytes: a few packets, below which queues are equal
 STATISTICS = ("mean", *PERCENTILES)
 
@@ -148,8 +148,8 @@ class FabricStudy(Comparable):
         -------
         dict
             Geometric ``mean``, ``low`` and ``high`` (95 %) of each ratio, as `ratio` has them: of the slowdowns'
-            ``p50`` and ``p99``, their ``p99_small`` of flows to 100 KB and ``p99_large`` beyond 1 MB, of flows that
-            finished in both; of ``goodput``, and of ``queue_p99``, of 10 KB at least; NaN of what a run lacks.
+            ``p50`` and ``p99``, their ``p99_small`` of flows to 100 KB, ``p99_large`` beyond 1 MB and ``p50_largest``
+            beyond 10 MB, of flows that finished in both; of ``goodput``, and of ``queue_p99``, of 10 KB at least; NaN of what a run lacks.
 
         Raises
         ------
@@ -298,6 +298,7 @@ def _measured(*runs: FabricRun) -> list[dict[str, float]]:
             "p99": every,
             "p99_small": every & (sizes <= SMALL),
             "p99_large": every & (sizes > LARGE),
+            "p50_largest": every & (sizes > LARGEST),
         }
         measures = {
             name: float(np.percentile(slowdowns[which], PERCENTILES[name[:3]])) if which.any() else float("nan")

@@ -97,7 +97,7 @@ def test_the_command_says_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
         ratios = {name: {"mean": 0.5, "low": 0.4, "high": 0.6} for name in (*found_in_words, "goodput")}
         return [Cause(PATHS, "with paths apart", ratios)]
 
-    found_in_words = ("p50", "p99", "p99_small", "p99_large", "queue_p99")
+    found_in_words = ("p50", "p99", "p99_small", "p99_large", "p50_largest", "queue_p99")
     monkeypatch.setattr(module, "causes", stand_in)
     words = [
         "fabric",

@@ -200,6 +200,20 @@ def test_ratios_are_of_flows_that_finished_in_both() -> None:
     assert found["queue_p99"]["mean"] == pytest.approx(0.5)
 
 
+def test_ratios_of_sizes() -> None:
+    """Ten flows of 2.5 to 25 MB: the median of those beyond 10 MB, the 99th percentile of those beyond 1 MB."""
+    slow = np.arange(1.0, 11.0)
+    runs = []
+    for name, times in (("a", np.where(slow > 4, 3.0, 2.0)), ("b", 1.0)):
+        each = measured(name, 1, (slow * times).tolist())
+        sizes = each.slowdown.dataset.assign(size=("flow", 2.5e6 * slow))
+        runs.append(dataclasses.replace(each, slowdown=Slowdown(sizes)))
+    found = FabricStudy(tuple(runs), SMALL, "so").against("a", "b")
+    assert found["p50_largest"]["mean"] == pytest.approx(3.0)
+    assert found["p50"]["mean"] == pytest.approx(np.median(slow * np.where(slow > 4, 3.0, 2.0)) / 5.5)
+    assert np.isnan(found["p99_small"]["mean"])
+
+
 def test_files_of_a_study(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Pictures and a table; of the simulator's flows completion times of all runs, and frames where there are any."""
     picture = SimpleNamespace(write=lambda path: path)
