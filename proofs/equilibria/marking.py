@@ -51,7 +51,7 @@ def marking(flows: float, r_ai: float = PAPER["R_AI"]) -> float:
 
 
 def by_code(flows: int, near: float) -> dict[str, float]:
-    """What `fluidcc.symbolic` makes of the engine's own code: p* is the root of what it leaves to numbers."""
+    """Solve the engine's own code by `fluidcc.symbolic`: p* is the root of what that leaves to numbers."""
     found = fc.symbolic("dcqcn", flows=flows)
     (left,) = found.remaining
 

@@ -313,7 +313,8 @@ def _root_of_factor(expression: Any, name: Any, values: Mapping[Any, float]) -> 
     """Return the root of a factor that is linear in a symbol, such as of (1 - q^W) (W - a); None if there is none."""
     import sympy
 
-    parts = sympy.Mul.make_args(sympy.factor(expression)) if expression.count_ops() < _LONG else ()
+    whole: Any = sympy.factor(expression) if expression.count_ops() < _LONG else expression
+    parts = sympy.Mul.make_args(whole)
     roots = [_linear_root(each, name, values) for each in parts if each.has(name)] if len(parts) > 1 else []
     return next((each for each in roots if each is not None), None)
 

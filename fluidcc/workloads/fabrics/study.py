@@ -149,7 +149,8 @@ class FabricStudy(Comparable):
         dict
             Geometric ``mean``, ``low`` and ``high`` (95 %) of each ratio, as `ratio` has them: of the slowdowns'
             ``p50`` and ``p99``, their ``p99_small`` of flows to 100 KB, ``p99_large`` beyond 1 MB and ``p50_largest``
-            beyond 10 MB, of flows that finished in both; of ``goodput``, and of ``queue_p99``, of 10 KB at least; NaN of what a run lacks.
+            beyond 10 MB, of flows that finished in both; of ``goodput``, and of ``queue_p99``, of 10 KB at least; NaN
+            of what a run lacks.
 
         Raises
         ------
