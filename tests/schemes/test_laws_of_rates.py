@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import fluidcc as fc
 from fluidcc.contract import registry
 from fluidcc.contract.models import Scheme
 from fluidcc.contract.signals import Signals
@@ -75,6 +76,64 @@ def test_all_its_state_moves_at_an_equilibrium(known: Scheme) -> None:
     assert side is not None
     assert side.MOVES == ("rate",)
     assert side.smooth(parameters(known))
+
+
+AVERAGING = """
+from typing import Any, NamedTuple
+
+import numpy as xp
+
+OBSERVABLES = {"alpha": ("1", "average share of marks")}
+
+
+class State(NamedTuple):
+    alpha: Any
+    rate: Any
+
+
+def start(parameters, initial_rate):
+    return State(0.0, initial_rate)
+
+
+def rate(state):
+    return state.rate
+
+
+def on_step(parameters, state, progress, observed):
+    p = parameters
+    share = progress.dt / p.base_rtt
+    alpha = state.alpha + xp.minimum(p.beta * share, 1.0) * (observed - state.alpha)
+    moved = state.rate + share * (p.rate_ai - state.rate * state.alpha / 2)
+    return State(alpha, xp.minimum(xp.maximum(moved, p.min_rate), progress.line_rate))
+"""
+
+
+@pytest.mark.slow  # symbols, and a linearisation that is compiled: 6 s
+def test_symbols_of_a_law_that_looks_at_marks_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its marks are late by the way back, and its bytes by the way to the queue: in the sum there is no other delay.
+
+    By hand alpha = 2 a/R; the characteristic function is the engine's, by automatic differentiation, to 1e-12.
+    """
+    place = tmp_path / "averaging"
+    shutil.copytree(ROOT / "examples" / "own_scheme" / "aimd_ecn", place)
+    for file in place.glob("*.py"):
+        file.write_text(file.read_text().replace("aimd_ecn", "averaging").replace("aimd-ecn", "averaging"))
+    (place / "law.py").write_text(AVERAGING)
+    (place / "crosscheck.py").unlink()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(registry, "_outside", dict(registry._outside))
+    importlib.invalidate_caches()
+    package = importlib.import_module("averaging")
+    fc.register(package)
+    scheme = package.Parameters()
+    found, near = fc.symbolic(scheme, flows=4), fc.linearize(fc.incast(4, scheme=scheme)).system
+    rest = {name.name: found.number(value).real for name, value in (found.solution or {}).items()}
+    assert rest["alpha"] == pytest.approx(2 * 5e6 / rest["R"], rel=1e-12)
+    assert [name.name for name in found.unknowns] == ["alpha", "R", "q", "p"]
+    for s in (1e3 + 2e4j, -5e3 + 1e5j, 3e4, 1j):
+        late = sum(matrix * np.exp(-s * tau) for tau, matrix in zip(near.tau, near.A, strict=True))
+        engines = complex(np.linalg.det(s * np.eye(near.order) - near.A0 - late))
+        assert found.number(found.characteristic, {"s": s}) == pytest.approx(engines, rel=1e-12)
 
 
 def test_a_law_of_windows_has_no_equilibrium_side(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -153,8 +153,12 @@ def test_dcqcns_fixed_point_is_that_of_equation_11() -> None:
 
 def test_what_has_no_smooth_equilibrium_is_refused_by_name() -> None:
     for scheme, said in (
-        ("acc", "acc has no smooth equilibrium.*write one of dcqcn, dctcp, hpcc, swift, timely"),
-        (fc.NoControl(), "none has no smooth equilibrium"),
+        (
+            "acc",
+            "acc acts in jumps, as ACKs come, and has no acc/symbolic.py.*one of dcqcn, dctcp, hpcc, swift, timely",
+        ),
+        (fc.NoControl(), "none has no none/symbolic.py"),
+        ("hpcc-rx", "hpcc-rx has no fluid model"),
         ("dctcp", "dctcp cuts its window in jumps.*form='analysis'"),
         ("timely", "timely has no equilibrium.*patched=True"),
         (fc.DCQCN(feedback_delay=None), "feedback_delay: "),

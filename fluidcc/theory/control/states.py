@@ -49,8 +49,11 @@ def smooth_side(parameters: Any) -> Equilibrium:
     side, name = equilibrium_of(parameters), parameters.name
     see = f"see where it ends with: fluidcc simulate {name}"
     if side is None:
+        known = scheme_of(parameters)
+        jumps = known.fluid is not None and known.fluid.jump is not None
+        why = ": it changes its state in jumps, as ACKs come" if jumps else ""
         raise NoEquilibriumError(
-            f"linearize: scheme {name} has no equilibrium side ({scheme_of(parameters).file('equilibrium')}); {see}"
+            f"linearize: scheme {name} has no equilibrium side ({known.file('equilibrium')}){why}; {see}"
         )
     if not side.smooth(parameters):
         raise NoEquilibriumError(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fluidcc.builders import incast
 from fluidcc.contract.bind import binder
-from fluidcc.contract.registry import names, scheme_of
+from fluidcc.contract.registry import built_in, scheme_of
 from fluidcc.contract.registry import scheme as scheme_named
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import resolve, thresholds_in_bytes
@@ -163,8 +163,13 @@ def symbolic(
 
     side = known.module("symbolic")
     if side is None and not rates.has_slope(known):
-        able = ", ".join(name for name in names() if scheme_named(name).module("symbolic") is not None)
-        raise InputError(f"symbolic: {known.name} has no smooth equilibrium, as it never rests; write one of {able}")
+        able = ", ".join(name for name in built_in() if scheme_named(name).module("symbolic") is not None)
+        fluid, lacks = known.fluid, f"has no {known.file('symbolic')}"
+        why = "acts in jumps, as ACKs come, and " if fluid is not None and fluid.jump is not None else ""
+        why = "has no fluid model and " if fluid is None else why
+        raise InputError(
+            f"symbolic: {known.name} {why}{lacks}, which says what of it rests (CONTRIBUTING.md); write one of {able}"
+        )
     if getattr(flow.scheme, "mechanisms", False):
         raise InputError("symbolic: Variable AI and Sampling Frequency count and draw; leave them out")
     from fluidcc.theory.symbolic.system import System

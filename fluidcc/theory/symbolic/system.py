@@ -40,10 +40,11 @@ class System(World):
 
     @cached_property
     def rest(self) -> dict[str, Any]:
-        """Numbers of the equilibrium, as the engine finds it."""
+        """Numbers of the equilibrium, as the engine finds it; those of flows are the first one's, as all are equal."""
         from fluidcc.theory.control.equilibrium import equilibrium
 
-        return equilibrium(self.scenario).as_dict()
+        found = equilibrium(self.scenario).as_dict()
+        return found | {name: value for name, value in found["flows"][0].items() if name in found}
 
     @cached_property
     def delays(self) -> list[float]:
