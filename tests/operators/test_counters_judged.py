@@ -7,6 +7,7 @@ import json
 import random
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -161,6 +162,18 @@ def test_of_a_queue_that_was_paused_marks_say_nothing() -> None:
     assert whats(symptoms.symptoms(queues(long), nics({"pauses_sent": 9e5}), 60.0)) == [symptoms.STORM]
 
 
+def test_a_queue_is_compared_with_those_of_its_number() -> None:
+    """A tenth of what others with its number sent is standing still; what other queues send says nothing."""
+
+    def one(number: int, sent: float) -> Any:
+        return SimpleNamespace(port=SimpleNamespace(queue=number), get=lambda _: sent)
+
+    mine, same, other = one(3, 1e6), one(3, 2e6), one(4, 4e9)
+    assert not symptoms._stands_still(mine, [mine, same, other, one(4, 4e9)])
+    assert symptoms._stands_still(mine, [mine, one(3, 1.1e7), other])
+    assert not symptoms._stands_still(mine, [mine, other])
+
+
 def test_a_port_without_a_count_of_bytes_does_not_stand_still() -> None:
     """A counter that was not read is not taken as 0."""
     found = symptoms.symptoms(queues({"pauses_received": 9e5, "sent_bytes": None}), nics({"pauses_sent": 9e5}), 60.0)
@@ -249,6 +262,8 @@ def test_marks_that_do_not_arrive() -> None:
     assert whats(symptoms.symptoms(queues(), nics(*none, others=0))) == [symptoms.ERASED]
     some = [{**whole, "marked_packets": 500.0, "cnps_sent": 400.0, "cnps_handled": 400.0}] * 2
     assert symptoms.ERASED not in whats(symptoms.symptoms(queues(), nics(*some, others=0)))
+    unread = [*none[1:], {"marked_packets": None}]  # a NIC whose marks were not read may have seen them all
+    assert symptoms.ERASED not in whats(symptoms.symptoms(queues(), nics(*unread, others=0)))
 
 
 def test_losses_that_a_switch_counts_are_not_a_wires() -> None:

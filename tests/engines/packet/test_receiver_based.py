@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.schemes.hpcc_rx import packet as rx
+from tests.engines.hybrid.by_hand import replaced
 
 
 def run(flows: int, scheme: Any, until: str = "5ms", **options: Any) -> fc.Trace:
@@ -15,6 +18,21 @@ def run(flows: int, scheme: Any, until: str = "5ms", **options: Any) -> fc.Trace
     return fc.simulate(
         fc.incast(flows, rate="25Gbps", delay="1.94us", scheme=scheme, **options), until, engine="packet"
     )
+
+
+@pytest.mark.parametrize(("sent", "fresh"), [(1_004_499_999, False), (1_004_500_000, True)])
+def test_a_packet_of_half_a_round_trip_later_is_sent_with_the_new_window(sent: int, fresh: bool) -> None:
+    """Line 22, of T = 9 us: the notification that left at 1 ms is at the sender after 4.5 us, in whole picoseconds."""
+    state = SimpleNamespace(
+        format=1, hops=1, L=0, path=0, headroom=0.0, granted_at=10**9, base_rtt=9e-6, fresh=0,
+        W=1.0, W_granted=1.0, threshold=0.1,
+    )  # fmt: skip
+    rule = replaced(
+        rx.on_packet, same_path=lambda *_: True, measure_inflight=lambda *_: 0.5, record=lambda *_: None,
+        compute_wind=lambda *_: (2.0, 0),
+    )  # fmt: skip
+    assert rule(None, None, SimpleNamespace(line_rate=1.0), state, SimpleNamespace(sent=sent), 1)
+    assert state.fresh == fresh
 
 
 @pytest.mark.parametrize("flows", [2, 8])
