@@ -272,7 +272,7 @@ def _flows(
     patterns = layout.records(layout.FLOW, len(first))
     states = []
     for kind, m in enumerate(first):
-        flow, row = scenario.flows[m], patterns[kind]
+        flow = scenario.flows[m]
         patterns[kind] = blank[0]
         row = patterns[kind]
         row.scheme = numbers[flow.scheme.name]
