@@ -44,6 +44,7 @@ class Request:
     port: str | None = None
     ports: Sequence[PortGroup] = ()  # kinds of those that are named, the worst first: `with_ports`
     ran: list[float] = dataclasses.field(default_factory=list)  # payloads of packets, if not the largest alone
+    told: set[str] = dataclasses.field(default_factory=set)  # what has been said of sources, of copies too
 
     @property
     def title(self) -> str:
@@ -294,7 +295,8 @@ def _with_sources(request: Request, scheme: Any, given: dict[str, Any]) -> tuple
             if request.scheme != "dcqcn":
                 raise InputError(f"--from: {source} holds DCQCN settings; write dcqcn in place of {request.scheme}")
             nic = read_nic(source)
-            if nic.assumed:
+            if nic.assumed and nic.assumed not in request.told:
+                request.told.add(nic.assumed)
                 output.tell(nic.assumed)
             scheme, _ = dcqcn_of(nic)
     return scheme, port

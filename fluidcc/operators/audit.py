@@ -448,7 +448,8 @@ def _late(switch: SwitchPort, flows: int, ran: _Runs) -> Iterator[Finding]:
 
     hybrid, packets = judged(ran.behaviour), ran.behaviour["packets"]
     if packets is not None:
-        yield from packet_check.after_packets(hybrid, ran.behaviour, packets, ran.packet, judged)
+        whose = behaviour.buffer_in_words(switch)
+        yield from packet_check.after_packets(hybrid, ran.behaviour, packets, ran.packet, judged, whose)
         return
     yield from hybrid
     if ran.behaviour["engine"] != "fluid" and not any(

@@ -79,6 +79,13 @@ def with_usual_buffers(scenario: Scenario, port: SwitchPort | None) -> tuple[Sce
     return dataclasses.replace(scenario, buffer=_USUAL, pfc=scenario.pfc or PFC(alpha=1 / 8)), note
 
 
+def buffer_in_words(port: SwitchPort) -> str:
+    """Tell whose buffer `with_usual_buffers` gives."""
+    if port.buffer_size is not None:
+        return "the switch's buffer"
+    return f"{show(_USUAL, SIZE)} of buffer (no file says how large the switch's is)"
+
+
 def buffers_of(port: SwitchPort, pfc: PFC | None) -> dict[str, Any]:
     """Fields of `Scenario` for the buffer of a port's switch and its flow control, ``pfc`` where the file has none."""
     if port.buffer_size is None:
@@ -95,7 +102,7 @@ def together(port: SwitchPort, scheme: DCQCN, flows: int, delay: float, payload:
     """Flows into a port that start at line rate, almost together; ``delay`` [s] is of each link."""
     start = np.random.default_rng(seed).uniform(0.0, _TOGETHER, flows).tolist()
     scenario = incast(flows, rate=port.rate, delay=delay, scheme=scheme, marking=port.red, start=start)
-    return with_buffers(framed(scenario, payload), port)
+    return with_usual_buffers(with_buffers(framed(scenario, payload), port), port)[0]
 
 
 def measured(scenario: Callable[[int], Scenario], fluid: dict[str, Any], name: str) -> dict[str, Any]:

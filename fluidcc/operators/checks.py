@@ -164,9 +164,9 @@ def scaling(port: SwitchPort, config: ConfigDB, rtt: float) -> Iterator[Finding]
 
 
 def _other_speeds(port: SwitchPort, config: ConfigDB) -> list[str]:
-    """Return one port of each other speed whose RoCE queue has the same profile."""
+    """Return one port of each other speed, of those that are up, whose RoCE queue has the same profile."""
     first: dict[str, str] = {}
-    for name in config.table("PORT"):
+    for name in config.senders:
         first.setdefault(str(config.entry("PORT", name).get("speed")), name)
     found = []
     for name in first.values():

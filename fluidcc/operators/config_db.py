@@ -21,7 +21,7 @@ EXPECTED_SWITCH = f"{EXPECTED}, or the configuration of EOS, NX-OS, NVUE or Juno
 Fields = dict[str, Any]
 # In-band and recirculation ports (sonic-py-common, interface.py; the roles are of PORT's schema).
 _INNER_ROLES, _INNER_NAMES = ("Inb", "Rec"), ("Ethernet-IB", "Ethernet-Rec")
-_COPIED = re.compile(r"^\{.*^\}", re.MULTILINE | re.DOTALL)  # an object among lines of a terminal
+_OBJECT = re.compile(r"^\{", re.MULTILINE)  # among lines of a terminal
 _QUEUES = re.compile(r"(\d{1,3})(?:-(\d{1,3}))?", re.ASCII)
 
 
@@ -102,8 +102,9 @@ class ConfigDB:
 
     def _document(self, text: str) -> dict[str, Any]:
         """Return the text's JSON object, without the prompts around it; lines are counted from the text's first."""
-        if copied := _COPIED.search(text):
-            text = "\n" * text.count("\n", 0, copied.start()) + copied[0]
+        first, last = _OBJECT.search(text), text.rfind("\n}")
+        if first and last > first.start():
+            text = "\n" * text.count("\n", 0, first.start()) + text[first.start() : last + 2]
         try:
             document = json.loads(text)
         except json.JSONDecodeError as error:

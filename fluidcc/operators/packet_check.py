@@ -73,6 +73,7 @@ def after_packets(
     found: dict[str, Any],
     packet: float,
     judged: Callable[[dict[str, Any]], Iterable[Finding]],
+    buffer: str = "the switch's buffer",
 ) -> Iterator[Finding]:
     """Yield what was said of the flows as far as packets bear it out, and whether they do.
 
@@ -90,6 +91,8 @@ def after_packets(
         On the wire [bytes].
     judged : callable
         Gives findings of such figures.
+    buffer : str
+        Whose the packets had, in words.
     """
     used, queue = found.get("utilisation"), found.get("queue_bytes", {"p95": None})
     theirs = hybrid["queue_bytes"]
@@ -99,7 +102,7 @@ def after_packets(
             yield Finding("ok", "packets were not run", found["reason"])
         return
     text = (
-        f"at the same time, with the switch's buffer and PFC, {in_words(found)}; {_count(found['pfc_pauses'])} PAUSEs "
+        f"at the same time, with {buffer} and PFC, {in_words(found)}; {_count(found['pfc_pauses'])} PAUSEs "
         f"and {_count(found['drops'])} packets lost (packets, {found['seeds']} seeds)"
     )
 

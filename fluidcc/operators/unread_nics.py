@@ -27,7 +27,6 @@ _NAMES: dict[str, set[str]] = {
         "dcqcn_k_us", "dcqcn_timeout_us",
     },  # qed_main.c
 }  # fmt: skip
-_ENOUGH = 2  # names of one vendor: one may be a coincidence
 
 
 def vendor_of(names: Iterable[str]) -> tuple[str, list[str]] | None:
@@ -40,4 +39,4 @@ def vendor_of(names: Iterable[str]) -> tuple[str, list[str]] | None:
     """
     given = set(names)
     found = max(((len(given & theirs), vendor) for vendor, theirs in _NAMES.items()))
-    return (found[1], sorted(given & _NAMES[found[1]])) if found[0] >= _ENOUGH else None
+    return (found[1], sorted(given & _NAMES[found[1]])) if found[0] else None

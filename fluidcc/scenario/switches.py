@@ -14,7 +14,7 @@ from fluidcc.units import COUNT, RATIO, SIZE, TIME, is_concrete, quantity, show
 
 
 def _thresholds_in_order(marking: Any) -> None:
-    """Refuse thresholds that cross as soon as they are given, where both are text or plain numbers that can be read.
+    """Refuse thresholds that cross and a pmax above 1 as soon as they are given, where these can be read.
 
     Raises
     ------
@@ -30,6 +30,12 @@ def _thresholds_in_order(marking: Any) -> None:
                 f"RED kmin: {show(kmin, SIZE)} exceeds kmax {show(kmax, SIZE)}; "
                 f"give kmin <= kmax (equal thresholds make a step marking)"
             )
+    if isinstance(marking.pmax, str) or is_concrete(marking.pmax):
+        pmax = marking.pmax
+        with contextlib.suppress(InputError):
+            pmax = quantity(pmax, RATIO, "pmax")
+        if not isinstance(pmax, str) and is_concrete(pmax) and pmax > 1:
+            raise InputError(f"RED pmax: {float(pmax):g} is too large; it must be at most 1: write 0.05 or 5%")
 
 
 @register(check=_thresholds_in_order)

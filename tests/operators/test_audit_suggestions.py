@@ -243,6 +243,13 @@ CASES = [
     Case("thresholds scaled with port speed", "ok", BASE, BASE.profile(green_max_threshold=2_000_001)),
     Case("one profile for several speeds", "warn", BASE.table("PORT", "Ethernet4", speed=40000), BASE),
     Case(
+        "one profile for several speeds",
+        "warn",
+        BASE.table("PORT", "Ethernet4", speed=40000),
+        BASE.table("PORT", "Ethernet4", speed=40000, admin_status="down"),
+        name="shut down",
+    ),
+    Case(
         "PFC before ECN not checked",
         "warn",
         BASE.without("BUFFER_PG", f"{PORT}|3-4"),

@@ -15,6 +15,7 @@ from fluidcc.operators import audit as audits
 from fluidcc.operators import behaviour, checks
 from fluidcc.operators.finding import Finding, set_fields
 from fluidcc.operators.reach import Reach, reach
+from fluidcc.units import Rate
 from tests.operators.test_capacity import fields, made
 from tests.operators.test_checks_by_hand import port, ran
 
@@ -383,3 +384,14 @@ def test_a_switch_of_unknown_buffer_has_the_usual_one() -> None:
     assert behaviour.with_usual_buffers(plain, None) == (plain, "")
     mine = dataclasses.replace(plain, buffer=1e6)
     assert behaviour.with_usual_buffers(mine, unknown) == (mine, "")
+    assert "no file says" in behaviour.buffer_in_words(unknown)
+    assert behaviour.buffer_in_words(known) == "the switch's buffer"
+
+
+def test_an_audit_of_an_unknown_buffer_runs_with_the_usual_one() -> None:
+    """Its flows too: without a buffer a queue of gigabytes was said to be what packets have."""
+    port: Any = SimpleNamespace(
+        buffer_size=None, lossless=True, rate=Rate(25e9), red=fc.RED("320KB", "1280KB", "15%"),
+    )  # fmt: skip
+    made = behaviour.together(port, fc.DCQCN(), 4, 1e-6, 4096.0, 1)
+    assert (made.buffer, made.pfc) == (32e6, fc.PFC(alpha=1 / 8))

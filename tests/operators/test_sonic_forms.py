@@ -60,6 +60,14 @@ def test_a_dump_as_copied_from_a_terminal(tmp_path: Path, encoding: str) -> None
         ConfigDB(path)
 
 
+def test_open_braces_are_refused_at_once(tmp_path: Path) -> None:
+    """Half a megabyte of them took minutes: each was looked at to the end of the file."""
+    path = tmp_path / "open.json"
+    path.write_text("{\n" * 50_000 + "}\n" + "{\n" * 200_000)
+    with pytest.raises(InputError, match=r"open\.json:2:1: not JSON"):
+        ConfigDB(path)
+
+
 def kinds(found: Any) -> dict[str, str]:
     return {each.what: each.severity for each in found}
 

@@ -133,7 +133,6 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"feedback_delay": "-50us"}, "flow 0 feedback_delay", "at least 0"),
     ({"marking": RED("-1KB", "5KB", 0.01)}, "link 0 kmin", "at least 0"),
     ({"marking": RED("1KB", "5KB", 0)}, "link 0 pmax", "above 0"),
-    ({"marking": RED("1KB", "5KB", "120%")}, "link 0 pmax", "at most 1"),
     ({"marking": RED("1KB", "5KB", "much")}, "link 0 pmax", "1%"),
     ({"scheme": DCQCN(g=0)}, "flow 0 g", "above 0"),
     ({"scheme": DCQCN(g=1.5)}, "flow 0 g", "at most 1"),
@@ -557,6 +556,13 @@ def test_what_is_resolved_can_be_given_again() -> None:
 def test_numpy_numbers_are_written_as_plain_ones() -> None:
     scenario = fc.incast(2, rate="40Gbps", delay=np.float64(1e-6), start=[np.float32(0), np.int64(1)])
     assert scenario_file.from_toml(scenario_file.to_toml(scenario)) == scenario
+
+
+@pytest.mark.parametrize("pmax", [5, "120%", np.float64(1.5)])
+def test_more_than_all_is_not_marked(pmax: Any) -> None:
+    """Before a scenario is made: a percentage without its sign."""
+    with pytest.raises(InputError, match=r"RED pmax: [\d.]+ is too large; .* 5%"):
+        RED("5KB", "200KB", pmax)
 
 
 @pytest.mark.parametrize("thresholds", [("200KB", "5KB"), (2e5, 5e3), ("200KB", 5e3), (np.float64(2e5), "5KB")])
