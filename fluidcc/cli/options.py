@@ -107,6 +107,7 @@ def _scenario_options(
     rate: Rate = None,
     delay: Delay = None,
     packet_size: PacketSize = None,
+    burst: Burst = None,
     start: Start = None,
     initial_rate: InitialRate = None,
     size: Size = None,
@@ -130,7 +131,10 @@ def takes_scenario(command: Callable[..., int | None]) -> Callable[..., int | No
 
     @functools.wraps(command)
     def wrapper(**values: Any) -> int | None:
-        request = with_ports(Request(**{p.name: values.pop(p.name) for p in theirs}))
+        given = {p.name: values.pop(p.name) for p in theirs}
+        if (burst := given.pop("burst", None)) is not None:
+            given["sets"] = [*(given["sets"] or []), f"burst={burst}"]
+        request = with_ports(Request(**given))
         status = command(request, **values)
         tell_devices(request)
         return status

@@ -18,7 +18,7 @@ import numpy as np
 from fluidcc.builders.names import format_value
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario, resolve
-from fluidcc.studies.tuning.cases import BEGIN, SIZE, UNTIL, by_length
+from fluidcc.studies.tuning.cases import BEGIN, SIZE, UNTIL, by_length, in_words
 from fluidcc.studies.tuning.evaluate import Evaluator, Measured, without_until
 from fluidcc.studies.tuning.goal import SETTLING, SHARES, Goal, order_of
 from fluidcc.studies.tuning.packet_check import (
@@ -370,7 +370,8 @@ class Proof:
             for k, case in enumerate(self.packet_cases)
         ]
         worst, case = max(missed, key=lambda each: float(each[0].max(initial=0.0)))
-        where = ", ".join(f"{name} {value}" for name, value in without_until(case).items()) or "its only case"
+        where = in_words([case]) or ", ".join(f"{name} {value}" for name, value in without_until(case).items())
+        where = where or "its only case"
         if not worst.any():
             return "the last choice keeps every bound in packets; what speaks against it is said above"
         bound = self.goal.constraints[int(worst.argmax())]

@@ -286,7 +286,7 @@ def test_where_nothing_keeps_the_bounds_the_least_violation_and_its_case_are_nam
     best = made.by_packets(None)
     assert made.confirmed is False
     assert not best.kept
-    assert "misses utilisation>=0.9 with burst 4" in made.notes[-1]
+    assert "misses utilisation>=0.9 with bursts of 4" in made.notes[-1]
     assert len(made.refused) >= 3
 
 
@@ -585,9 +585,9 @@ def test_the_bound_missed_most_is_named_with_its_case_and_value() -> None:
     made.packet_cases = [{"burst": 1}, {"burst": 4, "until": 5.0}, {"burst": 16}]
     metrics = {"utilisation": np.array([0.95, 0.8, 0.85]), "jain": np.array([0.85, 0.6, 0.75])}
     found = Packets(metrics, {}, {}, [])
-    assert made._least_missed(found).endswith("the best misses jain>=0.8 with burst 4: 0.6")
+    assert made._least_missed(found).endswith("the best misses jain>=0.8 with bursts of 4: 0.6")
     metrics["utilisation"][2] = 0.45
-    assert made._least_missed(found).endswith("the best misses utilisation>=0.9 with burst 16: 0.45")
+    assert made._least_missed(found).endswith("the best misses utilisation>=0.9 with bursts of 16: 0.45")
     fine = Packets({"utilisation": np.ones(3), "jain": np.ones(3)}, {}, {}, [])
     assert made._least_missed(fine).startswith("the last choice keeps every bound in packets")
     made.packet_cases = [{}]
