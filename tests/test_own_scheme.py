@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import random
 import subprocess
 import sys
 import tomllib
@@ -287,6 +288,24 @@ def test_slips_in_a_side_are_refused_with_what_to_write(
         (("def largest_window(", "def largst_window("), "has largst_window; did you mean largest_window? Write def"),
         (("def largest_window(", "def _most("), "has no largest_window; write def largest_window(parameters)"),
         (("def window(", "def _limit("), "has no window; write def window(parameters, state)"),
+        (
+            ("class State(NamedTuple)", "import dataclasses\n\n\n@dataclasses.dataclass\nclass State"),
+            "State is no NamedTuple; write class State(",
+        ),
+        (
+            ("def on_hop(", "def _hop("),
+            'NEEDS has "telemetry"; write def on_hop(parameters',
+        ),
+        (('frozenset({"telemetry"})', "frozenset()"), 'it has on_hop; write NEEDS = frozenset({"telemetry"})'),
+        (('frozenset({"telemetry"})', '"delay"'), "NEEDS is 'delay'; write NEEDS = frozenset({'delay'})"),
+        (
+            ('frozenset({"telemetry"})', 'frozenset({"inflight"})'),
+            "NEEDS has 'inflight'; it may have telemetry, delay, un",
+        ),
+        (
+            ("on_step(parameters: Any, state: Any", "on_step(state: Any, parameters: Any"),
+            "takes its arguments in another",
+        ),
     ],
 )
 def test_slips_in_a_law_are_refused_with_what_to_write(package: Any, change: tuple[str, str], message: str) -> None:
@@ -299,9 +318,73 @@ def test_slips_in_a_law_are_refused_with_what_to_write(package: Any, change: tup
         assert registry.scheme("alaw").fluid
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("if s.power > 2.0: acks = 0.0", "write xp.where(condition, yes, no) instead of if"),
+        ("runs = not runs", "xp.logical_not instead of not"),
+        ("runs = runs and progress.newly > 0", "(a) & (b) and (a) | (b) instead of and and or"),
+        ("acks = min(acks, 1.0)", "xp.minimum and xp.maximum instead of min and max"),
+        (
+            "acks = xp.min(acks, 1.0)",
+            "xp has no min; did you mean minimum? It has where, maximum, minimum, clip, abs, e",
+        ),
+        ("acks = xp.minimum(acks)", "xp.minimum takes 2 arguments, not 1"),
+        (
+            "import numpy as np; acks = np.minimum(acks, 1.0)",
+            "write those of xp, which has where, maximum, minimum, cl",
+        ),
+        ("import math; acks = math.exp(acks)", "write those of xp, which has where, maximum, minimum, clip, abs, exp"),
+        ("acks = acks * random.random()", "a law has no random; write its mean"),
+        ("print(acks)", "a law has no print; show a field of State by OBSERVABLES"),
+        ("acks = acks * progress.rtt", 'progress.rtt has to be asked for; write NEEDS = frozenset({"delay"})'),
+        ("acks = acks * progress.time", "progress has no time; it has sent, acked, newly, packet"),
+        ("acks = acks * p.gama", "parameters has no gama; did you mean gamma? It has gamma, "),
+        ("acks = acks * p.feedback_pause", "write a field feedback_pause: Any = bound(...), and fill it in in bind"),
+        ("acks = acks * s.odd", "its State has rate, window, power, old, noted, trip_start, trip_end"),
+        ("return State(acks, acks)", "its State has rate, window, power, old, noted, trip_start, trip_end"),
+        ("return acks, acks", "on_step returns tuple; return State(...)"),
+        (
+            "grown = progress.acked",
+            "a law of rates is not given progress.acked, but newly, dt, packet, wire_packet, line_rat",
+        ),
+        ("grown = progress.rtt", "write window, or fluid.py"),
+    ],
+)
+def test_mistakes_within_a_law_are_refused_with_line_and_remedy(package: Any, line: str, words: str) -> None:
+    """Before anything is compiled, and alike for all engines."""
+    before = "    cut = g" if line.startswith("grown") else "    sent = ("
+    of = EXAMPLE / "aimd_ecn" if line.startswith("grown") else POWERTCP / "powertcp"
+    made = package("amiss", change=(before, f"    {line}\n{before}"), of=of, by_hand=False)
+    law = Path(str(made.__file__)).with_name("law.py").read_text().splitlines()
+    at = law.index(next(each for each in law if each.startswith("def on_step")) if "tuple" in words else f"    {line}")
+    vars(importlib.import_module("amiss.law"))["random"] = random
+    fc.register(made)
+    with pytest.raises(fc.InputError) as caught:
+        assert registry.scheme("amiss").law is None
+    assert str(caught.value).startswith(f"scheme amiss: amiss/law.py: line {at + 1}, ")
+    assert words in str(caught.value)
+
+
+def test_a_law_is_tried_on_each_way_that_its_switches_open(package: Any) -> None:
+    """A slip in a branch that only one of two switches' four settings takes is found."""
+    field = 'parameter("on|off", "a switch", default=False, choices=(False, True))'
+    change = "min_rate: Any", f"one: bool = {field}\n    two: bool = {field}\n    min_rate: Any"
+    folder = Path(str(package("ways", change=change, by_hand=False).__file__)).parent
+    law = (folder / "law.py").read_text()
+    branch = "    if p.one and not p.two:\n        grown = grown * p.tree\n"
+    (folder / "law.py").write_text(law.replace("    cut = g", branch + "    cut = g"))
+    fc.register(sys.modules["ways"])
+    with pytest.raises(fc.InputError, match=r"line 38, 'grown = grown \* p.tree': parameters has no tree"):
+        assert registry.scheme("ways").law
+    (folder / "law.py").write_text(law.replace("    cut = g", branch.replace("tree", "beta") + "    cut = g"))
+    importlib.reload(sys.modules["ways.law"])
+    assert registry.scheme("ways").law
+
+
 def test_a_function_from_elsewhere_in_a_law_is_named_with_its_line(package: Any) -> None:
     """In packets, which compile it: the law's line, not those of the rules that are made of it."""
-    far = fc.register(package("farlaw", change=("    cut = g", "    NamedTuple(grown)\n    cut = g"), by_hand=False))
+    far = fc.register(package("farlaw", change=("    cut = g", "    NamedTuple('X', [])\n    cut = g"), by_hand=False))
     with pytest.raises(fc.InputError, match=r"scheme farlaw: law\.py, line 37 cannot be compiled: .*'NamedTuple'.*; a"):
         fc.simulate(fc.incast(2, rate="10Gbps", scheme=far.AIMD()), "20us", engine="packet")
 

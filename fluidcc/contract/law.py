@@ -1,17 +1,27 @@
 """One rule in several worlds: a law is written once, as pure functions over the vocabulary ``xp``.
 
 ``xp`` is NumPy where the law is written, for tests by hand; `jax.numpy` in the fluid engine; scalar functions in
-compiled engines (`fluidcc.engines.common.scalars`). ``xp.where`` evaluates both branches, so both must be finite.
+compiled engines (`fluidcc.engines.common.scalars`). All of these have ``where(condition, yes, no)``, ``maximum(a, b)``,
+``minimum(a, b)``, ``clip(x, low, high)``, ``abs``, ``exp``, ``log``, ``sqrt`` and ``logical_not``; constants such as
+``math.inf`` are Python's. ``xp.where`` evaluates both branches, so both must be finite.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dis import get_instructions
-from types import FunctionType, ModuleType
+from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
 from fluidcc.contract.signals import Progress
+
+# Functions that ``xp`` has in each world, and how many numbers they take.
+VOCABULARY: Mapping[str, int] = MappingProxyType(
+    {
+        **{"where": 3, "maximum": 2, "minimum": 2, "clip": 3},
+        **{"abs": 1, "exp": 1, "log": 1, "sqrt": 1, "logical_not": 1},
+    }
+)
 
 
 def in_world(rule: Any, xp: ModuleType, made: Callable[[Any], Any] = lambda function: function) -> Any:

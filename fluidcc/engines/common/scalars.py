@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from fluidcc.engines.common.jit import inlined
 
 
@@ -23,6 +25,37 @@ def maximum(a: Any, b: Any) -> Any:
 def minimum(a: Any, b: Any) -> Any:
     """Return the smaller of two numbers."""
     return a if a < b else b
+
+
+@inlined
+def clip(x: Any, low: Any, high: Any) -> Any:
+    """Return a number within bounds."""
+    least = low if x < low else x
+    return high if least > high else least
+
+
+@inlined
+def abs(x: Any) -> Any:
+    """Return a number without its sign."""
+    return np.abs(x)
+
+
+@inlined
+def exp(x: Any) -> Any:
+    """Return e to the power of a number."""
+    return np.exp(x)
+
+
+@inlined
+def log(x: Any) -> Any:
+    """Return the natural logarithm."""
+    return np.log(x)
+
+
+@inlined
+def sqrt(x: Any) -> Any:
+    """Return the square root."""
+    return np.sqrt(x)
 
 
 @inlined
