@@ -20,6 +20,7 @@ from fluidcc.contract import checks, registry
 from fluidcc.contract.bind import bind
 from fluidcc.engines.packet import dispatch
 from fluidcc.results import schema
+from fluidcc.scenario.parameters import parameter
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "own_scheme"
@@ -433,12 +434,49 @@ def test_observables_that_were_not_announced_are_refused(package: Any) -> None:
             ("beta", "kmin"),
             "has a parameter kmin, which is the marking's or a builder's; rename it",
         ),
+        (
+            ('{"paper":', '{"mine":'),
+            'PRESETS of slipped has mine, gentle and no paper, .*; write PRESETS = {"paper": Pre',
+        ),
+        (
+            ("base_rtt: Any", "my_rtt: Any"),
+            "has no base_rtt, which engines made of a law read; write base_rtt: Any = base_rtt_field",
+        ),
     ],
 )
 def test_slips_in_the_parameters_are_refused(package: Any, change: tuple[str, str], message: str) -> None:
-    module = package("slipped", change=change)
+    module = package("slipped", change=change, by_hand=False)
     with pytest.raises(fc.InputError, match=message):
         fc.register(module)
+
+
+def test_a_bind_that_leaves_the_base_rtt_open_is_refused(package: Any) -> None:
+    """Packets would take NaN for it, and run to the end."""
+    change = "if self.base_rtt is None else self.base_rtt", "if self.base_rtt else None"
+    fc.register(package("unbound", change=change, by_hand=False))
+    said = "scheme unbound: bind leaves base_rtt None; write there dataclasses.replace"
+    with pytest.raises(fc.InputError, match=said):
+        fc.simulate(fc.incast(2, rate="10Gbps", scheme=sys.modules["unbound"].AIMD()), "20us")
+    with pytest.raises(fc.InputError, match=said):
+        dispatch.SCHEMES.side("unbound").init_state(sys.modules["unbound"].AIMD(), None, None)
+
+
+def test_a_law_may_return_a_constant_for_a_number_of_each_flow(package: Any) -> None:
+    """In a law of windows, and of rates: the line rate is one number for all flows."""
+    waits = ("rate=xp.minimum(window / p.base_rtt, progress.line_rate)", "rate=progress.line_rate")
+    windows = package("constantrate", change=waits, of=POWERTCP / "powertcp", by_hand=False)
+    limits = ("xp.minimum(xp.maximum(cut, p.min_rate), progress.line_rate)", "progress.line_rate")
+    rates = package("constantlaw", change=limits, by_hand=False)
+    for scheme, least in ((windows.Parameters(), 0.0), (rates.Parameters(), 1.25e9 * (1 - 1e-9))):
+        run = fc.simulate(fc.incast(2, rate="10Gbps", scheme=scheme), "20us", estimate_error=False)
+        assert min(run.summary["rate_bytes_per_s"]) > least
+
+
+def test_an_unknown_dimension_of_a_parameter_is_refused() -> None:
+    with pytest.raises(
+        fc.InputError, match=r"'Gbps' is no dimension; write one of fluidcc.units: RATE \(bytes/s\), SI"
+    ):
+        parameter("Gbps", "increase", default=1.0)
 
 
 def test_parameters_need_no_parentheses(package: Any) -> None:

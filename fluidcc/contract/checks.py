@@ -43,7 +43,7 @@ TYPES: Mapping[str, tuple[type, ...]] = MappingProxyType(
 # Which protocols say what the functions of a side take.
 CONTRACTS: Mapping[str, tuple[type, ...]] = MappingProxyType(
     {
-        "law": (protocol.WindowLaw,),
+        "law": (protocol.WindowLaw, protocol.TelemetryLaw),
         "fluid": (protocol.Comparing, protocol.Windowed, protocol.Halting),
         "packet": (protocol.Shown,),
         "hybrid": (protocol.HybridSide,),

@@ -14,6 +14,7 @@ from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
 from fluidcc.contract.signals import Progress
+from fluidcc.errors import InputError
 
 # Functions that ``xp`` has in each world, and how many numbers they take.
 VOCABULARY: Mapping[str, int] = MappingProxyType(
@@ -45,6 +46,21 @@ def in_world(rule: Any, xp: ModuleType, made: Callable[[Any], Any] = lambda func
     other = FunctionType(rule.__code__, space, rule.__name__, rule.__defaults__, rule.__closure__)
     other.__module__, other.__qualname__, other.__doc__ = rule.__module__, rule.__qualname__, rule.__doc__
     return made(other)
+
+
+def refuse_unbound(parameters: Any) -> None:
+    """Refuse parameters in which ``bind`` left the base RTT open, in an engine that is made of a law.
+
+    Raises
+    ------
+    InputError
+        If it did.
+    """
+    if parameters.base_rtt is None:
+        raise InputError(
+            f"scheme {parameters.name}: bind leaves base_rtt None; write there dataclasses.replace(self, "
+            "base_rtt=path.largest_base_rtt) where it is (CONTRIBUTING.md)"
+        )
 
 
 def held(state: Any, progress: Progress) -> Any:

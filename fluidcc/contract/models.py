@@ -272,7 +272,10 @@ class Scheme:
 
     def has(self, side: str) -> bool:
         """Check whether a side has a file; it is not imported."""
-        return importlib.util.find_spec(f"{self.package}.{side}") is not None
+        try:
+            return importlib.util.find_spec(f"{self.package}.{side}") is not None
+        except ModuleNotFoundError:  # it is a module, not a package
+            return False
 
     def file(self, side: str) -> str:
         """Return the path of a side's file, present or not, for messages to users."""

@@ -310,6 +310,14 @@ class WindowLaw(LawSide[P_contra], Protocol):
         ...
 
 
+class TelemetryLaw(LawSide[P_contra], Protocol):
+    """A law that looks at the links of its path (``NEEDS`` has ``"telemetry"``)."""
+
+    def on_hop(self, parameters: P_contra, queue: Any, output: Any, arriving: Any, capacity: Any, /) -> Any:
+        """Return what it observes of a link, by its queue [bytes] and rates [bytes/s]."""
+        ...
+
+
 # -- fixed points: schemes/NAME/equilibrium.py -------------------------------------------------------------------
 
 
