@@ -10,15 +10,17 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from types import ModuleType, SimpleNamespace
+from typing import Any, cast
 
+import numpy as np
 import pytest
 
 import fluidcc as fc
 from fluidcc.contract import checks, registry
 from fluidcc.contract.bind import bind
 from fluidcc.engines.packet import dispatch
+from fluidcc.engines.packet.run import refuse_undefined
 from fluidcc.results import schema
 from fluidcc.scenario.parameters import parameter
 
@@ -470,6 +472,30 @@ def test_a_law_may_return_a_constant_for_a_number_of_each_flow(package: Any) -> 
     for scheme, least in ((windows.Parameters(), 0.0), (rates.Parameters(), 1.25e9 * (1 - 1e-9))):
         run = fc.simulate(fc.incast(2, rate="10Gbps", scheme=scheme), "20us", estimate_error=False)
         assert min(run.summary["rate_bytes_per_s"]) > least
+
+
+def test_an_undefined_rate_is_no_result(package: Any) -> None:
+    """Of 0/0 while nothing is marked: packets name scheme and flow, and a comparison says which side."""
+    change = "    cut = g", "    grown = grown * (observed / observed)\n    cut = g"
+    scheme = package("zero", change=change, by_hand=False)
+    scenario = fc.incast(2, rate="10Gbps", scheme=scheme.AIMD())
+    runs = [fc.simulate(scenario, "20us", estimate_error=False) for _ in range(2)]
+    with pytest.raises(fc.InputError, match="compare: fluid: the rate of flow 0 is undefined"):
+        fc.compare(*runs)
+    flows = np.rec.array([(1.0, np.inf), (np.nan, np.inf)], dtype=[("rate", float), ("window", float)])
+    plan: Any = SimpleNamespace(members=[0, 3], schemes=["dcqcn", "zero"])
+    with pytest.raises(fc.InputError, match="flow 3: its scheme zero made its rate NaN; guard what divides by 0"):
+        refuse_undefined(plan, cast("Any", SimpleNamespace(flows=flows)))
+    refuse_undefined(plan, cast("Any", SimpleNamespace(flows=flows[:1])))
+
+
+@pytest.mark.slow
+def test_packets_with_an_undefined_rate_are_refused(package: Any) -> None:
+    """The least rate of the law would hide it, if its maximum were not NumPy's."""
+    change = "    cut = g", "    grown = grown * (observed / observed)\n    cut = g"
+    scheme = package("nought", change=change, by_hand=False)
+    with pytest.raises(fc.InputError, match="flow 0: its scheme nought made its rate NaN"):
+        fc.simulate(fc.incast(2, rate="10Gbps", scheme=scheme.AIMD()), "100us", engine="packet")
 
 
 def test_an_unknown_dimension_of_a_parameter_is_refused() -> None:

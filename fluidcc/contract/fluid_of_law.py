@@ -71,7 +71,10 @@ def fluid_of(law: ModuleType, step: Any) -> ModuleType:
         return jax.jvp(lambda t: after(parameters, state, t, observed), (none,), (none + 1.0,))[1]
 
     def project(parameters: Any, state: Any, line_rate: Any) -> Any:
-        return after(parameters, state, 0.0, Observed(0.0, 0.0, 1.0, line_rate)) if of_rates else state
+        if not of_rates:
+            return state
+        none = jnp.zeros((), jnp.result_type(*state))
+        return after(parameters, state, none, Observed(none, none, none + 1.0, line_rate))
 
     def observables(state: Any) -> dict[str, Any]:
         return {name: getattr(state, name) for name in shown}

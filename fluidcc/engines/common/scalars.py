@@ -1,4 +1,7 @@
-"""The vocabulary of laws (`fluidcc.contract.law`) for one flow's numbers, in machine code."""
+"""The vocabulary of laws (`fluidcc.contract.law`) for one flow's numbers, in machine code.
+
+As NumPy's, ``maximum``, ``minimum`` and ``clip`` of NaN are NaN: a law that divides by 0 shows.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +21,13 @@ def where(condition: Any, yes: Any, no: Any) -> Any:
 @inlined
 def maximum(a: Any, b: Any) -> Any:
     """Return the larger of two numbers."""
-    return a if a > b else b
+    return a if a > b or a != a else b
 
 
 @inlined
 def minimum(a: Any, b: Any) -> Any:
     """Return the smaller of two numbers."""
-    return a if a < b else b
+    return a if a < b or a != a else b
 
 
 @inlined
