@@ -22,6 +22,7 @@ from typing import Any
 from fluidcc.errors import InputError
 
 RATE, SIZE, TIME, RATIO, COUNT = "bytes/s", "bytes", "s", "1", "count"
+DIMENSIONS = {RATE: "RATE", SIZE: "SIZE", TIME: "TIME", RATIO: "RATIO", COUNT: "COUNT"}
 
 _BIT = 1.0 / 8.0
 _PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}

@@ -5,20 +5,24 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import random
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from types import ModuleType, SimpleNamespace
+from typing import Any, cast
 
+import numpy as np
 import pytest
 
 import fluidcc as fc
 from fluidcc.contract import checks, registry
 from fluidcc.contract.bind import bind
 from fluidcc.engines.packet import dispatch
+from fluidcc.engines.packet.run import refuse_undefined
 from fluidcc.results import schema
+from fluidcc.scenario.parameters import parameter
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "own_scheme"
@@ -287,6 +291,24 @@ def test_slips_in_a_side_are_refused_with_what_to_write(
         (("def largest_window(", "def largst_window("), "has largst_window; did you mean largest_window? Write def"),
         (("def largest_window(", "def _most("), "has no largest_window; write def largest_window(parameters)"),
         (("def window(", "def _limit("), "has no window; write def window(parameters, state)"),
+        (
+            ("class State(NamedTuple)", "import dataclasses\n\n\n@dataclasses.dataclass\nclass State"),
+            "State is no NamedTuple; write class State(",
+        ),
+        (
+            ("def on_hop(", "def _hop("),
+            'NEEDS has "telemetry"; write def on_hop(parameters',
+        ),
+        (('frozenset({"telemetry"})', "frozenset()"), 'it has on_hop; write NEEDS = frozenset({"telemetry"})'),
+        (('frozenset({"telemetry"})', '"delay"'), "NEEDS is 'delay'; write NEEDS = frozenset({'delay'})"),
+        (
+            ('frozenset({"telemetry"})', 'frozenset({"inflight"})'),
+            "NEEDS has 'inflight'; it may have telemetry, delay, un",
+        ),
+        (
+            ("on_step(parameters: Any, state: Any", "on_step(state: Any, parameters: Any"),
+            "takes its arguments in another",
+        ),
     ],
 )
 def test_slips_in_a_law_are_refused_with_what_to_write(package: Any, change: tuple[str, str], message: str) -> None:
@@ -299,9 +321,73 @@ def test_slips_in_a_law_are_refused_with_what_to_write(package: Any, change: tup
         assert registry.scheme("alaw").fluid
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("if s.power > 2.0: acks = 0.0", "write xp.where(condition, yes, no) instead of if"),
+        ("runs = not runs", "xp.logical_not instead of not"),
+        ("runs = runs and progress.newly > 0", "(a) & (b) and (a) | (b) instead of and and or"),
+        ("acks = min(acks, 1.0)", "xp.minimum and xp.maximum instead of min and max"),
+        (
+            "acks = xp.min(acks, 1.0)",
+            "xp has no min; did you mean minimum? It has where, maximum, minimum, clip, abs, e",
+        ),
+        ("acks = xp.minimum(acks)", "xp.minimum takes 2 arguments, not 1"),
+        (
+            "import numpy as np; acks = np.minimum(acks, 1.0)",
+            "write those of xp, which has where, maximum, minimum, cl",
+        ),
+        ("import math; acks = math.exp(acks)", "write those of xp, which has where, maximum, minimum, clip, abs, exp"),
+        ("acks = acks * random.random()", "a law has no random; write its mean"),
+        ("print(acks)", "a law has no print; show a field of State by OBSERVABLES"),
+        ("acks = acks * progress.rtt", 'progress.rtt has to be asked for; write NEEDS = frozenset({"delay"})'),
+        ("acks = acks * progress.time", "progress has no time; it has sent, acked, newly, packet"),
+        ("acks = acks * p.gama", "parameters has no gama; did you mean gamma? It has gamma, "),
+        ("acks = acks * p.feedback_pause", "write a field feedback_pause: Any = bound(...), and fill it in in bind"),
+        ("acks = acks * s.odd", "its State has rate, window, power, old, noted, trip_start, trip_end"),
+        ("return State(acks, acks)", "its State has rate, window, power, old, noted, trip_start, trip_end"),
+        ("return acks, acks", "on_step returns tuple; return State(...)"),
+        (
+            "grown = progress.acked",
+            "a law of rates is not given progress.acked, but newly, dt, packet, wire_packet, line_rat",
+        ),
+        ("grown = progress.rtt", "write window, or fluid.py"),
+    ],
+)
+def test_mistakes_within_a_law_are_refused_with_line_and_remedy(package: Any, line: str, words: str) -> None:
+    """Before anything is compiled, and alike for all engines."""
+    before = "    cut = g" if line.startswith("grown") else "    sent = ("
+    of = EXAMPLE / "aimd_ecn" if line.startswith("grown") else POWERTCP / "powertcp"
+    made = package("amiss", change=(before, f"    {line}\n{before}"), of=of, by_hand=False)
+    law = Path(str(made.__file__)).with_name("law.py").read_text().splitlines()
+    at = law.index(next(each for each in law if each.startswith("def on_step")) if "tuple" in words else f"    {line}")
+    vars(importlib.import_module("amiss.law"))["random"] = random
+    fc.register(made)
+    with pytest.raises(fc.InputError) as caught:
+        assert registry.scheme("amiss").law is None
+    assert str(caught.value).startswith(f"scheme amiss: amiss/law.py: line {at + 1}, ")
+    assert words in str(caught.value)
+
+
+def test_a_law_is_tried_on_each_way_that_its_switches_open(package: Any) -> None:
+    """A slip in a branch that only one of two switches' four settings takes is found."""
+    field = 'parameter("on|off", "a switch", default=False, choices=(False, True))'
+    change = "min_rate: Any", f"one: bool = {field}\n    two: bool = {field}\n    min_rate: Any"
+    folder = Path(str(package("ways", change=change, by_hand=False).__file__)).parent
+    law = (folder / "law.py").read_text()
+    branch = "    if p.one and not p.two:\n        grown = grown * p.tree\n"
+    (folder / "law.py").write_text(law.replace("    cut = g", branch + "    cut = g"))
+    fc.register(sys.modules["ways"])
+    with pytest.raises(fc.InputError, match=r"line 38, 'grown = grown \* p.tree': parameters has no tree"):
+        assert registry.scheme("ways").law
+    (folder / "law.py").write_text(law.replace("    cut = g", branch.replace("tree", "beta") + "    cut = g"))
+    importlib.reload(sys.modules["ways.law"])
+    assert registry.scheme("ways").law
+
+
 def test_a_function_from_elsewhere_in_a_law_is_named_with_its_line(package: Any) -> None:
     """In packets, which compile it: the law's line, not those of the rules that are made of it."""
-    far = fc.register(package("farlaw", change=("    cut = g", "    NamedTuple(grown)\n    cut = g"), by_hand=False))
+    far = fc.register(package("farlaw", change=("    cut = g", "    NamedTuple('X', [])\n    cut = g"), by_hand=False))
     with pytest.raises(fc.InputError, match=r"scheme farlaw: law\.py, line 37 cannot be compiled: .*'NamedTuple'.*; a"):
         fc.simulate(fc.incast(2, rate="10Gbps", scheme=far.AIMD()), "20us", engine="packet")
 
@@ -350,12 +436,73 @@ def test_observables_that_were_not_announced_are_refused(package: Any) -> None:
             ("beta", "kmin"),
             "has a parameter kmin, which is the marking's or a builder's; rename it",
         ),
+        (
+            ('{"paper":', '{"mine":'),
+            'PRESETS of slipped has mine, gentle and no paper, .*; write PRESETS = {"paper": Pre',
+        ),
+        (
+            ("base_rtt: Any", "my_rtt: Any"),
+            "has no base_rtt, which engines made of a law read; write base_rtt: Any = base_rtt_field",
+        ),
     ],
 )
 def test_slips_in_the_parameters_are_refused(package: Any, change: tuple[str, str], message: str) -> None:
-    module = package("slipped", change=change)
+    module = package("slipped", change=change, by_hand=False)
     with pytest.raises(fc.InputError, match=message):
         fc.register(module)
+
+
+def test_a_bind_that_leaves_the_base_rtt_open_is_refused(package: Any) -> None:
+    """Packets would take NaN for it, and run to the end."""
+    change = "if self.base_rtt is None else self.base_rtt", "if self.base_rtt else None"
+    fc.register(package("unbound", change=change, by_hand=False))
+    said = "scheme unbound: bind leaves base_rtt None; write there dataclasses.replace"
+    with pytest.raises(fc.InputError, match=said):
+        fc.simulate(fc.incast(2, rate="10Gbps", scheme=sys.modules["unbound"].AIMD()), "20us")
+    with pytest.raises(fc.InputError, match=said):
+        dispatch.SCHEMES.side("unbound").init_state(sys.modules["unbound"].AIMD(), None, None)
+
+
+def test_a_law_may_return_a_constant_for_a_number_of_each_flow(package: Any) -> None:
+    """In a law of windows, and of rates: the line rate is one number for all flows."""
+    waits = ("rate=xp.minimum(window / p.base_rtt, progress.line_rate)", "rate=progress.line_rate")
+    windows = package("constantrate", change=waits, of=POWERTCP / "powertcp", by_hand=False)
+    limits = ("xp.minimum(xp.maximum(cut, p.min_rate), progress.line_rate)", "progress.line_rate")
+    rates = package("constantlaw", change=limits, by_hand=False)
+    for scheme, least in ((windows.Parameters(), 0.0), (rates.Parameters(), 1.25e9 * (1 - 1e-9))):
+        run = fc.simulate(fc.incast(2, rate="10Gbps", scheme=scheme), "20us", estimate_error=False)
+        assert min(run.summary["rate_bytes_per_s"]) > least
+
+
+def test_an_undefined_rate_is_no_result(package: Any) -> None:
+    """Of 0/0 while nothing is marked: packets name scheme and flow, and a comparison says which side."""
+    change = "    cut = g", "    grown = grown * (observed / observed)\n    cut = g"
+    scheme = package("zero", change=change, by_hand=False)
+    scenario = fc.incast(2, rate="10Gbps", scheme=scheme.AIMD())
+    runs = [fc.simulate(scenario, "20us", estimate_error=False) for _ in range(2)]
+    with pytest.raises(fc.InputError, match="compare: fluid: the rate of flow 0 is undefined"):
+        fc.compare(*runs)
+    flows = np.rec.array([(1.0, np.inf), (np.nan, np.inf)], dtype=[("rate", float), ("window", float)])
+    plan: Any = SimpleNamespace(members=[0, 3], schemes=["dcqcn", "zero"])
+    with pytest.raises(fc.InputError, match="flow 3: its scheme zero made its rate NaN; guard what divides by 0"):
+        refuse_undefined(plan, cast("Any", SimpleNamespace(flows=flows)))
+    refuse_undefined(plan, cast("Any", SimpleNamespace(flows=flows[:1])))
+
+
+@pytest.mark.slow
+def test_packets_with_an_undefined_rate_are_refused(package: Any) -> None:
+    """The least rate of the law would hide it, if its maximum were not NumPy's."""
+    change = "    cut = g", "    grown = grown * (observed / observed)\n    cut = g"
+    scheme = package("nought", change=change, by_hand=False)
+    with pytest.raises(fc.InputError, match="flow 0: its scheme nought made its rate NaN"):
+        fc.simulate(fc.incast(2, rate="10Gbps", scheme=scheme.AIMD()), "100us", engine="packet")
+
+
+def test_an_unknown_dimension_of_a_parameter_is_refused() -> None:
+    with pytest.raises(
+        fc.InputError, match=r"'Gbps' is no dimension; write one of fluidcc.units: RATE \(bytes/s\), SI"
+    ):
+        parameter("Gbps", "increase", default=1.0)
 
 
 def test_parameters_need_no_parentheses(package: Any) -> None:

@@ -43,7 +43,7 @@ TYPES: Mapping[str, tuple[type, ...]] = MappingProxyType(
 # Which protocols say what the functions of a side take.
 CONTRACTS: Mapping[str, tuple[type, ...]] = MappingProxyType(
     {
-        "law": (protocol.WindowLaw,),
+        "law": (protocol.WindowLaw, protocol.TelemetryLaw),
         "fluid": (protocol.Comparing, protocol.Windowed, protocol.Halting),
         "packet": (protocol.Shown,),
         "hybrid": (protocol.HybridSide,),
@@ -108,10 +108,16 @@ def problem(side: str, module: Any, known: Iterable[str], shown: bool) -> str | 
         if given is None:
             continue
         if name in TYPES and not isinstance(given, TYPES[name]):
-            return f"{name} is {repr(given)[:40]}; write {CONSTANTS[name]}"
-        if (parameters := taken(side, name)) is not None and not _fits(given, len(parameters)):
-            return f"{name} does not take {len(parameters)} arguments; write {written(side, name)}"
-    return _misspelt(side, module, known) or _names(module, shown) or _memory(side, module)
+            is_need = name == "NEEDS" and isinstance(given, str) and given in NEEDS
+            right = f"NEEDS = frozenset({{{given!r}}})" if is_need else CONSTANTS[name]
+            return f"{name} is {repr(given)[:40]}; write {right}"
+        if (parameters := taken(side, name)) is not None:
+            if not _fits(given, len(parameters)):
+                return f"{name} does not take {len(parameters)} arguments; write {written(side, name)}"
+            names = [each.name for each in parameters]
+            if (own := _arguments(given)) != names and sorted(own) == sorted(names):
+                return f"{name} takes its arguments in another order; write {written(side, name)}"
+    return _misspelt(side, module, known) or _names(side, module, shown) or _memory(side, module)
 
 
 def _memory(side: str, module: Any) -> str | None:
@@ -144,11 +150,12 @@ def _written(observe: Any) -> list[int]:
     return found
 
 
-def _names(module: Any, shown: bool) -> str | None:
+def _names(side: str, module: Any, shown: bool) -> str | None:
     """Names within the constants."""
-    alien = sorted(set(getattr(module, "NEEDS", ())) - set(NEEDS))
+    allowed = [each for each in NEEDS if side != "law" or each != "inflight"]  # which a law has by its window
+    alien = sorted(set(getattr(module, "NEEDS", ())) - set(allowed))
     if alien:
-        return f"NEEDS has {str(alien[0])[:40]!r}; it may have {', '.join(NEEDS)}"
+        return f"NEEDS has {str(alien[0])[:40]!r}; it may have {', '.join(allowed)}"
     observables = getattr(module, "OBSERVABLES", {})
     for name, text in observables.items():
         if name in RESERVED:
@@ -168,6 +175,13 @@ def _fits(function: Any, arguments: int) -> bool:
     except ValueError:  # it says nothing of what it takes
         return True
     return callable(function)
+
+
+def _arguments(function: Any) -> list[str]:
+    try:
+        return list(inspect.signature(function).parameters)
+    except ValueError:
+        return []
 
 
 def _misspelt(side: str, module: Any, known: tuple[str, ...]) -> str | None:

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from fluidcc.contract.law import in_world
+from fluidcc.contract.law import in_world, refuse_unbound
 from fluidcc.contract.signals import Progress
 
 
@@ -25,6 +25,11 @@ class Observed(NamedTuple):
     rate: Any  # of the ACKs' packets [bytes/s]
     packet: Any  # [bytes]
     line_rate: Any  # [bytes/s]
+
+
+def shaped(new: Any, old: Any) -> Any:
+    """Return a state that a law made, each number in the shape that it had: a law may return a constant."""
+    return jax.tree.map(lambda value, like: jnp.broadcast_to(value, jnp.shape(like)), new, old)
 
 
 @cache
@@ -56,7 +61,7 @@ def fluid_of(law: ModuleType, step: Any) -> ModuleType:
         newly, packet, line = observed.rate * seconds, observed.packet, observed.line_rate
         own: Any = 0.0
         progress = Progress(newly, newly, newly, packet, packet, line, own, parameters.base_rtt, seconds)
-        return on_step(parameters, state, progress, observed.signal)
+        return shaped(on_step(parameters, state, progress, observed.signal), state)
 
     def derivative(parameters: Any, state: Any, observed: Any) -> Any:
         if not of_rates:
@@ -66,12 +71,16 @@ def fluid_of(law: ModuleType, step: Any) -> ModuleType:
         return jax.jvp(lambda t: after(parameters, state, t, observed), (none,), (none + 1.0,))[1]
 
     def project(parameters: Any, state: Any, line_rate: Any) -> Any:
-        return after(parameters, state, 0.0, Observed(0.0, 0.0, 1.0, line_rate)) if of_rates else state
+        if not of_rates:
+            return state
+        none = jnp.zeros((), jnp.result_type(*state))
+        return after(parameters, state, none, Observed(none, none, none + 1.0, line_rate))
 
     def observables(state: Any) -> dict[str, Any]:
         return {name: getattr(state, name) for name in shown}
 
     def time_scale(parameters: Any, line_rate: Any) -> Any:
+        refuse_unbound(parameters)
         return np.asarray(parameters.base_rtt) / (1.0 if of_rates else 10.0)
 
     made = ModuleType(f"{law.__name__}.fluid")
@@ -81,7 +90,7 @@ def fluid_of(law: ModuleType, step: Any) -> ModuleType:
         OBSERVABLES=shown,
         State=law.State,
         start=start,
-        rate=law.rate,
+        rate=in_world(law.rate, jnp),
         feedback=feedback,
         derivative=derivative,
         project=project,

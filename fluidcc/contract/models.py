@@ -13,7 +13,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from fluidcc.contract import checks, protocol
+from fluidcc.contract import checks, law_check, protocol
 from fluidcc.contract.protocol import Observables
 from fluidcc.errors import InputError
 
@@ -201,18 +201,27 @@ class Scheme:
         module = self.module("law")
         if module is None:
             return None
-        found, has = self._made(Law, module, "law"), ", ".join(getattr(module.State, "_fields", ()))
+        found = self._made(Law, module, "law")
+        if not hasattr(found.State, "_fields"):
+            raise self._refused("law", "State is no NamedTuple; write class State(NamedTuple) and rate: Any in it")
         if not inspect.ismodule(getattr(module, "xp", None)):
             raise self._refused("law", "has no xp; write import numpy as xp, and xp.where in place of if")
-        by_slope = found.window is None and importlib.util.find_spec(f"{self.package}.fluid") is None
+        if ("telemetry" in found.NEEDS) != (found.on_hop is not None):
+            asked = f'NEEDS has "telemetry"; write {checks.written("law", "on_hop")}'
+            raise self._refused(
+                "law", 'it has on_hop; write NEEDS = frozenset({"telemetry"})' if found.on_hop else asked
+            )
+        by_slope = found.window is None and not self.has("fluid")
         if by_slope and "delay" in found.NEEDS:
             raise self._refused("law", "NEEDS has 'delay', which a law's slope is not given; write window, or fluid.py")
         for name, known in (("OBSERVABLES", found.State), ("SWITCHES", self.Parameters)):
             alien = [each for each in getattr(found, name) if not hasattr(known, each)]
             if alien:
                 more = f"write a property {alien[0]} of parameters"
-                more = f"its State has {has}" if known is found.State else more
+                more = f"its State has {', '.join(found.State._fields)}" if known is found.State else more
                 raise self._refused("law", f"{name} has {alien[0]!r}; {more}")
+        if slip := law_check.slip(module, self.Parameters, by_slope):
+            raise self._refused("law", slip)
         return found
 
     @cached_property
@@ -260,6 +269,13 @@ class Scheme:
             if found is not None and getattr(found, function) is not getattr(module, function, None):
                 return True
         return False
+
+    def has(self, side: str) -> bool:
+        """Check whether a side has a file; it is not imported."""
+        try:
+            return importlib.util.find_spec(f"{self.package}.{side}") is not None
+        except ModuleNotFoundError:  # it is a module, not a package
+            return False
 
     def file(self, side: str) -> str:
         """Return the path of a side's file, present or not, for messages to users."""

@@ -275,7 +275,8 @@ class LawSide(Protocol[P_contra]):
     false: a law asks for these, not for words.
 
     A law without a window is of rates: the fluid follows its slope, which is what ``on_step`` changes in a time over
-    that time, as the time goes to 0. It may use ``dt``, ``newly``, the packet and the line rate of ``progress``.
+    that time, as the time goes to 0. It may use ``dt``, ``newly``, the packet and the line rate of ``progress``. A law
+    branches (``if``) on its parameters' switches alone; `fluidcc.contract.law_check` tries each law once.
 
     Without a law a scheme runs at flow level on its hybrid side, if it has one.
     """
@@ -307,6 +308,14 @@ class WindowLaw(LawSide[P_contra], Protocol):
 
     def largest_window(self, parameters: P_contra, /) -> Any:
         """Bound on it [bytes], from which the length of the fluid's history follows."""
+        ...
+
+
+class TelemetryLaw(LawSide[P_contra], Protocol):
+    """A law that looks at the links of its path (``NEEDS`` has ``"telemetry"``)."""
+
+    def on_hop(self, parameters: P_contra, queue: Any, output: Any, arriving: Any, capacity: Any, /) -> Any:
+        """Return what it observes of a link, by its queue [bytes] and rates [bytes/s]."""
         ...
 
 

@@ -6,7 +6,6 @@ Names are known without an import; a scheme's parameters are imported when it is
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import re
 import sys
 import threading
@@ -188,6 +187,7 @@ def register(scheme: _T) -> _T:
 
 def _made(given: Any) -> Scheme:
     from fluidcc.contract.models import Scheme
+    from fluidcc.scenario.parameters import specs
 
     if isinstance(given, Scheme):
         made = given
@@ -200,9 +200,19 @@ def _made(given: Any) -> Scheme:
             )
         _check(cls)
         made = Scheme(cls, getattr(package, "PRESETS", None) or _default_presets(cls), _path(package, cls))
+        if "paper" not in made.PRESETS:
+            raise InputError(
+                f"register: PRESETS of {made.package} has {', '.join(made.PRESETS)} and no paper, the command line's "
+                f'default; write PRESETS = {{"paper": Preset({cls.__name__}()), ...}}'
+            )
+        if made.has("law") and "base_rtt" not in specs(cls):
+            raise InputError(
+                f"register: {cls.__module__}.{cls.__name__} has no base_rtt, which engines made of a law read; "
+                'write base_rtt: Any = base_rtt_field(source=""), and fill it in in bind'
+            )
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", made.name):
         raise InputError(f"scheme: {made.name!r} is no name; write lower case and dashes, for example aimd-ecn")
-    if not any(_has(made, side) for side in ("law", "fluid", "packet")):
+    if not any(made.has(side) for side in ("law", "fluid", "packet")):
         raise InputError(
             f"scheme {made.name}: it has no {made.file('law')}, {made.file('fluid')} or {made.file('packet')}; "
             "write one (CONTRIBUTING.md)"
@@ -247,13 +257,6 @@ def _default_presets(cls: Any) -> dict[str, Any]:
 
     made = cls()
     return {"paper": Preset(made, made.default_marking)}
-
-
-def _has(made: Scheme, side: str) -> bool:
-    try:
-        return importlib.util.find_spec(f"{made.package}.{side}") is not None
-    except ModuleNotFoundError:
-        return False
 
 
 @cache

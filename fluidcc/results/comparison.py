@@ -225,6 +225,13 @@ def compare(first: Traces, second: Traces, *, smoothing: Any = None) -> Comparis
     names = engines if engines[0] != engines[1] else (engines[0], f"{engines[1]}_2")
     summaries = [[trace.summary for trace in side] for side in (ours, theirs)]
     found = [_mean_summary(side) for side in summaries]
+    for name, summary in zip(names, found, strict=True):
+        if None in summary["rate_bytes_per_s"]:
+            at = summary["rate_bytes_per_s"].index(None)
+            raise InputError(
+                f"compare: {name}: the rate of flow {at} is undefined, so there is nothing to compare; guard what its "
+                "scheme divides by 0 or takes the logarithm of"
+            )
     link = str(max(found[0]["links"], key=lambda row: row["queue_bytes"]["mean"] or 0.0)["name"])
     dataset = _aligned(names, ours, theirs, link)
     width = float(dataset.time[-1]) * SMOOTHING if smoothing is None else quantity(smoothing, TIME, "smoothing")

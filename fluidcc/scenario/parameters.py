@@ -52,8 +52,18 @@ class Spec:
 
 
 def parameter(dimension: str, doc: str, *, default: Any = dataclasses.MISSING, **spec: Any) -> Any:
-    """Make a dataclass field with a `Spec`; without a default it is required."""
-    return dataclasses.field(default=default, metadata={"spec": Spec(dimension, doc, **spec)})
+    """Make a dataclass field with a `Spec`; without a default it is required.
+
+    Raises
+    ------
+    InputError
+        If a number's dimension is none of those in `fluidcc.units`.
+    """
+    made = Spec(dimension, doc, **spec)
+    if not made.static and dimension not in units.DIMENSIONS:
+        known = ", ".join(f"{name} ({unit})" for unit, name in units.DIMENSIONS.items())
+        raise InputError(f"parameter: {str(dimension)[:40]!r} is no dimension; write one of fluidcc.units: {known}")
+    return dataclasses.field(default=default, metadata={"spec": made})
 
 
 def bound(doc: str) -> Any:

@@ -191,10 +191,11 @@ def test_branches_are_those_of_the_numbers() -> None:
     a, b = one.symbol("a", 2.0), one.symbol("b", 3.0)
     assert (one.minimum(a, b), one.maximum(a, b)) == (a, b)
     assert one.clip(b, 0.0, a) == a
+    assert one.abs(a - b) == b - a
     assert one.where(a > b, a, b) == b
     assert one.where(~(a > b) & (a < 5), 1, 2) == 1
     assert one.where(sympy.false, a, b) == b
-    assert {str(each) for each in one.assumed} == {"a <= b", "a < b", "b > a", "a < 5"}
+    assert {str(each) for each in one.assumed} == {"a <= b", "a < b", "b > a", "a < 5", "a - b < -a + b"}
     with pytest.raises(ValueError, match="there is such a symbol"):
         one.symbol("a", 1.0)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.contract.law import refuse_unbound
 from fluidcc.contract.models import Scheme
 from fluidcc.engines.common import laws
 
@@ -40,6 +41,8 @@ def side_of(scheme: Scheme) -> CompiledLaw | None:
 
     def init_state(parameters: Any, flow: Any, state: Any) -> None:
         """Copy the parameters' numbers, and start."""
+        if scheme.packet is None:  # those written by hand may have no use for it
+            refuse_unbound(parameters)
         laws.copy(parameters, state.parameters)
         first = law.start(parameters, flow.initial_rate)
         for name, value in first._asdict().items():

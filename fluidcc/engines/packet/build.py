@@ -51,6 +51,7 @@ class PreparedRun:
     sim: Sim
     topology: Topology
     members: list[int]  # flow class of each flow
+    schemes: list[str]  # by name, of each flow
     times: Times
     run: Callable[..., Any]  # the loop that the memory is laid out for
 
@@ -127,7 +128,7 @@ def prepare(
     sim = sim._replace(calendar=_first(scenario, sim, times))
     sim = grown_packets(sim, 1024)
     sim = sim._replace(calls=dispatch.SCHEMES.calls(own, sim))
-    return PreparedRun(sim, topology, members, times, engine.run)
+    return PreparedRun(sim, topology, members, schemes, times, engine.run)
 
 
 def _by_page(shape: tuple[int, ...]) -> np.ndarray:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fluidcc.contract import registry
+from fluidcc.contract.law import refuse_unbound
 from fluidcc.contract.models import Packet, Scheme
 from fluidcc.engines.common import laws
 from fluidcc.engines.packet.layout import COLUMNS, HOPS, PORT_ID, QLEN, SAMPLED, TS, TX_BYTES
@@ -58,6 +59,7 @@ def side_of(scheme: Scheme) -> Packet | None:
 
     def init_state(parameters: Any, flow: Any, state: Any) -> None:
         """Copy the parameters' numbers, and ask for telemetry if the law looks at links."""
+        refuse_unbound(parameters)
         laws.copy(parameters, state.parameters)
         flow.telemetry = int(by_hops)
 

@@ -123,7 +123,7 @@ def execute(plan: PreparedRun, seed: int, *, report: Callable[[float], None] | N
     Raises
     ------
     InputError
-        If it takes more memory than may be taken.
+        If it takes more memory than may be taken, or a scheme makes a rate or a window NaN.
     """
     sim, until = plan.sim, plan.times.until
     generator = np.random.default_rng(seed)
@@ -159,7 +159,27 @@ def execute(plan: PreparedRun, seed: int, *, report: Callable[[float], None] | N
             core.drawn = 0
         if report is not None:
             report(core.now / until)
+    refuse_undefined(plan, sim)
     return sim, wall
+
+
+def refuse_undefined(plan: PreparedRun, sim: Sim) -> None:
+    """Refuse a run in which a scheme made a rate or a window NaN, which stays one to the end.
+
+    Raises
+    ------
+    InputError
+        If there is such a flow.
+    """
+    for name in ("rate", "window"):
+        undefined = np.isnan(sim.flows[name])
+        if undefined.any():
+            f = int(np.argmax(undefined))
+            raise InputError(
+                f"flow {plan.members[f]}: its scheme {plan.schemes[f]} made its {name} NaN; guard what divides by 0 or "
+                "takes the root or logarithm of a negative number, within xp.where too: xp.where(n > 0, x / "
+                "xp.maximum(n, 1e-9), 0.0)"
+            )
 
 
 def outcome_of(plan: PreparedRun, sim: Sim) -> Outcome:

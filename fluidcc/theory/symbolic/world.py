@@ -164,6 +164,12 @@ class World:
         """Take the value within bounds, by their numbers."""
         return self.minimum(self.maximum(x, low), high)
 
+    exp, log, sqrt = map(staticmethod, (sympy.exp, sympy.log, sympy.sqrt))
+
+    def abs(self, x: Any) -> Any:
+        """Take a number's sign away, by the sign that it has."""
+        return self.maximum(x, -x)
+
     @staticmethod
     def logical_not(condition: Any) -> Any:
         """Return whether a condition does not hold."""
