@@ -80,7 +80,8 @@ def _without_compiling(value: Any, module: ModuleType, names: dict[str, Any]) ->
 
 
 def record(packet: Any, **values: Any) -> SimpleNamespace:
-    """A zeroed record of a packet side's state, with some values."""
+    """A zeroed record of a packet side's state, with some values of its fields."""
+    assert values.keys() <= set(packet.STATE.names)
     return SimpleNamespace(**(dict.fromkeys(packet.STATE.names, 0) | values))
 
 

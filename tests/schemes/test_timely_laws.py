@@ -56,7 +56,7 @@ def by_packets(p: Any, s: fluid.State, now: float, before: float) -> fluid.State
     me = record(
         packet, ewma=p.ewma, beta=p.beta, rate_ai=p.rate_ai, hai_gain=p.hai_gain, hai_steps=p.hai_steps,
         t_low=p.t_low / UNIT, t_high=p.t_high / UNIT, min_rtt=p.min_rtt / UNIT, min_rate=p.min_rate, patched=p.patched,
-        empty=path if queueing else 0.0, streak=s.streak - 1, rtt=path + now / UNIT,
+        empty_rtt=path if queueing else 0.0, streak=s.streak - 1, rtt=path + now / UNIT,
     )  # fmt: skip
     flow, other = (SimpleNamespace(rate=s.rate, line_rate=LINE, last_size=0) for _ in range(2))
     me.rtt_difference = s.gradient * me.min_rtt / (1.0 - me.ewma)
@@ -102,7 +102,7 @@ def completed(p: Any, s: law.State, now: Progress) -> law.State:
     me = record(
         packet, ewma=p.ewma, beta=p.beta, rate_ai=p.rate_ai, hai_gain=p.hai_gain, hai_steps=p.hai_steps,
         t_low=p.t_low / UNIT, t_high=p.t_high / UNIT, min_rtt=p.min_rtt / UNIT, min_rate=p.min_rate, patched=p.patched,
-        empty=p.empty_rtt / UNIT, streak=s.streak, rtt=s.rtt / UNIT, rtt_difference=s.rtt_difference / UNIT,
+        empty_rtt=p.empty_rtt / UNIT, streak=s.streak, rtt=s.rtt / UNIT, rtt_difference=s.rtt_difference / UNIT,
     )  # fmt: skip
     flow = SimpleNamespace(rate=s.rate, line_rate=LINE, last_size=0)
     RULE.completed(None, flow, me, now.rtt / UNIT)
