@@ -136,7 +136,7 @@ def test_its_ramp_ends_earlier_too() -> None:
         ({"parameters": fc.DCQCN(g=2.0)}, "published: g: 2 is too large"),
         ({"parameters": fc.DCQCN(rate_ai=0.0)}, "p\\* = 0"),
         ({"marking": fc.RED("40KB", "40KB", 1.0)}, "no slope"),
-        ({"marking": fc.RED("5KB", "200KB", 2.0)}, "published: marking: pmax"),
+        ({"marking": fc.RED("5KB", "200KB", -2.0)}, "published: marking: pmax"),
         ({"flows": 0}, "flows: 0 is not positive"),
         ({"flows": 10_000}, "no probability below 1"),
         ({"rate": "40GBit"}, "published: rate"),
