@@ -90,7 +90,11 @@ class Ports(NamedTuple):
     pauses: Any  # how often it was
     want: Any  # of a NIC: what its transfers would send in the step
     count: Any  # and how many they are
-    seen: Any  # (records, ports, 3) queue [bytes], rates of sending and of arrivals [bytes/s]
+    joined: Any  # step at whose end the last bytes that left in the step were the last of the queue
+    seen: Any  # (records, ports, 5) by the numbers below
+
+
+QUEUE, OUTPUT, INPUT, CAME, STOOD = range(5)  # [bytes], [bytes/s] twice, [bytes] since the run began, steps
 
 
 class Slots(NamedTuple):
@@ -141,9 +145,9 @@ def records(dtype: np.dtype[Any], rows: int) -> Any:
 
 def ports_of(count: int, records: int) -> Ports:
     """Return empty ports."""
-    kinds = {"paused": np.int8, "count": np.int64}
+    kinds = {"paused": np.int8, "count": np.int64, "joined": np.int64}
     columns = {name: np.zeros(count, kinds.get(name, np.float64)) for name in Ports._fields[:-1]}
-    return Ports(**columns, seen=np.zeros((records, count, 3)))
+    return Ports(**columns, seen=np.zeros((records, count, 5)))
 
 
 def slots_of(count: int, hops: int, records: int) -> Slots:

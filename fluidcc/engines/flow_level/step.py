@@ -16,18 +16,23 @@ from fluidcc.engines.flow_level.hosts import acknowledge, answering, send
 from fluidcc.engines.flow_level.load import widen
 from fluidcc.engines.flow_level.memory import (
     ARRIVING,
+    CAME,
     DRAINING,
     FREE,
     FULL,
     HELD,
     IDLE,
+    INPUT,
     LEFT,
+    OUTPUT,
     OVER,
     PAUSES,
+    QUEUE,
     RUNNING,
     SENDING,
     STATUS,
     STEP,
+    STOOD,
     USED,
 )  # fmt: skip
 
@@ -119,7 +124,7 @@ def _pass_on(m: Any, dt: Any, load: Any) -> None:
     for k in range(len(net.used)):
         p = net.used[k]
         ports.backlog[p] = ports.serving[p] = ports.came_in[p] = ports.next_acks[p] = 0.0
-        ports.seen[record, p, 2] = 0.0
+        ports.seen[record, p, INPUT] = 0.0
     for i in range(count):
         s = m.used[i]
         f = slots.flow[s]
@@ -128,7 +133,7 @@ def _pass_on(m: Any, dt: Any, load: Any) -> None:
             x = slots.flux[s, h - 1]
             slots.queue[s, h] += x
             ports.backlog[p] += slots.queue[s, h]
-            ports.seen[record, p, 2] += x
+            ports.seen[record, p, INPUT] += x
         p = net.there[f, 0]
         slots.flux[s, 0] = slots.want[s]
     for k in range(len(net.used)):
@@ -177,9 +182,11 @@ def _count(m: Any, dt: Any, load: Any) -> None:
             m.node_used[net.source[p]] += ports.backlog[p]
         ports.serving[p] += answers
         ports.served[p] += ports.serving[p]
-        ports.seen[record, p, 0] = ports.backlog[p]
-        ports.seen[record, p, 1] = ports.serving[p] / dt
-        ports.seen[record, p, 2] = (ports.seen[record, p, 2] + ports.acks[p]) / dt
+        ports.seen[record, p, QUEUE] = ports.backlog[p]
+        ports.seen[record, p, OUTPUT] = ports.serving[p] / dt
+        ports.seen[record, p, INPUT] = (ports.seen[record, p, INPUT] + ports.acks[p]) / dt
+        ports.seen[record, p, CAME] = ports.served[p] + ports.backlog[p]
+        _follow(ports, p, n)
         carried[k, p] += ports.serving[p]
         ports.acks[p] = ports.next_acks[p]
     if net.pausing[0] == 0:
@@ -189,6 +196,22 @@ def _count(m: Any, dt: Any, load: Any) -> None:
                 free = net.shared[node] - m.node_used[node]
                 if free < 0.0 or ports.backlog[net.used[j]] > net.dropping[0] * free:
                     m.now[STATUS] = OVER
+
+
+@kernel
+def _follow(ports: Any, p: Any, n: Any) -> None:
+    """Find the step in which the bytes that leave a port now joined its queue: all that had come by then is served.
+
+    First in, first out. It never goes back, so that a run looks at each step once.
+    """
+    records = len(ports.seen)
+    joined = max(ports.joined[p], n - records + 1)
+    if ports.backlog[p] < _EMPTY:  # also of the crumbs of slots that were freed
+        joined = n
+    while joined < n and ports.seen[(joined + 1) % records, p, CAME] <= ports.served[p]:
+        joined += 1
+    ports.joined[p] = joined
+    ports.seen[n % records, p, STOOD] = n - joined
 
 
 @kernel
