@@ -90,11 +90,13 @@ class Ports(NamedTuple):
     pauses: Any  # how often it was
     want: Any  # of a NIC: what its transfers would send in the step
     count: Any  # and how many they are
-    joined: Any  # step at whose end the last bytes that left in the step were the last of the queue
-    seen: Any  # (records, ports, 5) by the numbers below
+    joined: Any  # last step all of whose arrivals had been served by the end of this one
+    seen: Any  # (records, ports, 6) of the last steps, columns below
 
 
-QUEUE, OUTPUT, INPUT, CAME, STOOD = range(5)  # [bytes], [bytes/s] twice, [bytes] since the run began, steps
+# Columns of `Ports.seen`: the queue [bytes], rates of sending and of arrivals [bytes/s], all that came since the run
+# began [bytes], and of what leaves now, the queue that it joined [bytes] and for how many steps it stood there.
+QUEUE, OUTPUT, INPUT, CAME, FOUND, STOOD = range(6)
 
 
 class Slots(NamedTuple):
@@ -147,7 +149,7 @@ def ports_of(count: int, records: int) -> Ports:
     """Return empty ports."""
     kinds = {"paused": np.int8, "count": np.int64, "joined": np.int64}
     columns = {name: np.zeros(count, kinds.get(name, np.float64)) for name in Ports._fields[:-1]}
-    return Ports(**columns, seen=np.zeros((records, count, 5)))
+    return Ports(**columns, seen=np.zeros((records, count, 6)))
 
 
 def slots_of(count: int, hops: int, records: int) -> Slots:

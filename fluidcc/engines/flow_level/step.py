@@ -18,6 +18,7 @@ from fluidcc.engines.flow_level.memory import (
     ARRIVING,
     CAME,
     DRAINING,
+    FOUND,
     FREE,
     FULL,
     HELD,
@@ -200,18 +201,26 @@ def _count(m: Any, dt: Any, load: Any) -> None:
 
 @kernel
 def _follow(ports: Any, p: Any, n: Any) -> None:
-    """Find the step in which the bytes that leave a port now joined its queue: all that had come by then is served.
+    """Record when the bytes that leave a port now came, first in, first out, and the queue that they joined.
 
-    First in, first out. It never goes back, so that a run looks at each step once.
+    They came when as much had come as is served by now. The search continues where it ended in the step before, so
+    each step is passed once.
     """
     records = len(ports.seen)
     joined = max(ports.joined[p], n - records + 1)
-    if ports.backlog[p] < _EMPTY:  # also of the crumbs of slots that were freed
+    if ports.backlog[p] < _EMPTY:  # whatever crumbs of slots that were freed are missing from what was served
         joined = n
     while joined < n and ports.seen[(joined + 1) % records, p, CAME] <= ports.served[p]:
         joined += 1
     ports.joined[p] = joined
-    ports.seen[n % records, p, STOOD] = n - joined
+    stood, found = 0.0, ports.backlog[p]
+    if joined < n:
+        before, after = joined % records, (joined + 1) % records
+        came, more = ports.seen[before, p, CAME], ports.seen[after, p, CAME]
+        part = max(ports.served[p] - came, 0.0) / (more - came)
+        stood = n - joined - part
+        found = (1.0 - part) * ports.seen[before, p, QUEUE] + part * ports.seen[after, p, QUEUE]
+    ports.seen[n % records, p, FOUND], ports.seen[n % records, p, STOOD] = found, stood
 
 
 @kernel
