@@ -16,7 +16,6 @@ from fluidcc.engines.flow_level.hosts import acknowledge, answering, send
 from fluidcc.engines.flow_level.load import widen
 from fluidcc.engines.flow_level.memory import (
     ARRIVING,
-    CAME,
     DRAINING,
     FOUND,
     FREE,
@@ -186,8 +185,7 @@ def _count(m: Any, dt: Any, load: Any) -> None:
         ports.seen[record, p, QUEUE] = ports.backlog[p]
         ports.seen[record, p, OUTPUT] = ports.serving[p] / dt
         ports.seen[record, p, INPUT] = (ports.seen[record, p, INPUT] + ports.acks[p]) / dt
-        ports.seen[record, p, CAME] = ports.served[p] + ports.backlog[p]
-        _follow(ports, p, n)
+        _follow(ports, p, n, net.rate[p] * dt)
         carried[k, p] += ports.serving[p]
         ports.acks[p] = ports.next_acks[p]
     if net.pausing[0] == 0:
@@ -200,27 +198,29 @@ def _count(m: Any, dt: Any, load: Any) -> None:
 
 
 @kernel
-def _follow(ports: Any, p: Any, n: Any) -> None:
+def _follow(ports: Any, p: Any, n: Any, most: Any) -> None:
     """Record when the bytes that leave a port now came, first in, first out, and the queue that they joined.
 
     They came when as much had come as is served by now. The search continues where it ended in the step before, so
-    each step is passed once.
+    each step is passed once. Before what the log keeps a queue is taken to have stood, which passed `most` in a step.
     """
-    records = len(ports.seen)
-    joined = max(ports.joined[p], n - records + 1)
+    log, served = ports.log, ports.served[p]
+    kept = len(log)
+    log[n % kept, p, 0], log[n % kept, p, 1] = served + ports.backlog[p], ports.backlog[p]
+    joined = max(ports.joined[p], n - kept + 1)
     if ports.backlog[p] < _EMPTY:  # whatever crumbs of slots that were freed are missing from what was served
         joined = n
-    while joined < n and ports.seen[(joined + 1) % records, p, CAME] <= ports.served[p]:
+    while joined < n and log[(joined + 1) % kept, p, 0] <= served:
         joined += 1
     ports.joined[p] = joined
-    stood, found = 0.0, ports.backlog[p]
-    if joined < n:
-        before, after = joined % records, (joined + 1) % records
-        came, more = ports.seen[before, p, CAME], ports.seen[after, p, CAME]
-        part = max(ports.served[p] - came, 0.0) / (more - came)
-        stood = n - joined - part
-        found = (1.0 - part) * ports.seen[before, p, QUEUE] + part * ports.seen[after, p, QUEUE]
-    ports.seen[n % records, p, FOUND], ports.seen[n % records, p, STOOD] = found, stood
+    came, found = log[joined % kept, p]
+    part = max(came - served, 0.0) / -most
+    if joined < n and came <= served:
+        more, later = log[(joined + 1) % kept, p]
+        part = (served - came) / (more - came)
+        found = (1.0 - part) * found + part * later
+    stood = n - joined - part if joined < n else 0.0
+    ports.seen[n % len(ports.seen), p, FOUND], ports.seen[n % len(ports.seen), p, STOOD] = found, stood
 
 
 @kernel

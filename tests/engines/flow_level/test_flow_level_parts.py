@@ -230,7 +230,7 @@ def test_what_comes_behind_the_last_byte_is_the_time_alone_less_its_sending_at_t
     assert given[7][1][0] == 8e-6
     assert m.now[[HELD, LEFT, USED, STEP]].tolist() == [2, 2, 0, 0]
     records = math.ceil(4.0 * paths.rtt.max() / 1e-6) + 2 * paths.there.shape[1] + 4
-    assert m.ports.seen.shape == (records, len(net.rate), 6)
+    assert m.ports.seen.shape == (records, len(net.rate), 5)
     given = looked_into(monkeypatch, ideal, "run", scenario)
     np.testing.assert_allclose(given[7], tail)
     np.testing.assert_allclose(given[5], alone.wire)
