@@ -196,8 +196,8 @@ def test_a_step_is_an_eighth_of_the_longest_round_trip_or_as_many_as_ports(monke
     scenario = one_link(1e9, 4e9)
     paths = layout_of(scenario)[2]
     given = looked_into(monkeypatch, dynamics, "run", scenario, model="dynamics")
-    assert given[7] == min(paths.trip.max() / 8, (paths.trip / (2 * paths.hops)).min())
-    most = float(paths.trip.min()) / 2
+    assert given[7] == min(paths.rtt.max() / 8, (paths.rtt / (2 * paths.hops)).min())
+    most = float(paths.rtt.min()) / 2
     assert looked_into(monkeypatch, dynamics, "run", scenario, model="dynamics", dt=most)[7] == most
     for dt in (most * 1.001, 0.0):
         with pytest.raises(InputError, match=r"dt: .* is no step"):
