@@ -167,7 +167,7 @@ def _pass_on(m: Any, dt: Any, load: Any) -> None:
 def _count(m: Any, dt: Any, load: Any) -> None:
     """Record what ports did in the step."""
     net, ports, n = m.net, m.ports, m.now[STEP]
-    record = n % len(ports.seen)
+    record, row = n % len(ports.seen), n % len(ports.log)
     m.node_used[:] = 0.0
     carried, width = load
     widen(carried, width, (n + 1) * dt)
@@ -185,7 +185,7 @@ def _count(m: Any, dt: Any, load: Any) -> None:
         ports.seen[record, p, QUEUE] = ports.backlog[p]
         ports.seen[record, p, OUTPUT] = ports.serving[p] / dt
         ports.seen[record, p, INPUT] = (ports.seen[record, p, INPUT] + ports.acks[p]) / dt
-        _follow(ports, p, n, net.rate[p] * dt)
+        _follow(ports, p, n, record, row, net.rate[p] * dt)
         carried[k, p] += ports.serving[p]
         ports.acks[p] = ports.next_acks[p]
     if net.pausing[0] == 0:
@@ -198,29 +198,29 @@ def _count(m: Any, dt: Any, load: Any) -> None:
 
 
 @kernel
-def _follow(ports: Any, p: Any, n: Any, most: Any) -> None:
+def _follow(ports: Any, p: Any, n: Any, record: Any, row: Any, most: Any) -> None:
     """Record when the bytes that leave a port now came, first in, first out, and the queue that they joined.
 
     They came when as much had come as is served by now. The search continues where it ended in the step before, so
     each step is passed once. Before what the log keeps a queue is taken to have stood, which passed `most` in a step.
     """
-    log, served = ports.log, ports.served[p]
-    kept = len(log)
-    log[n % kept, p, 0], log[n % kept, p, 1] = served + ports.backlog[p], ports.backlog[p]
-    joined = max(ports.joined[p], n - kept + 1)
+    log, served, kept = ports.log, ports.served[p], len(ports.log)
+    log[row, p, 0], log[row, p, 1] = served + ports.backlog[p], ports.backlog[p]
     if ports.backlog[p] < _EMPTY:  # whatever crumbs of slots that were freed are missing from what was served
-        joined = n
+        ports.joined[p] = n
+        ports.seen[record, p, FOUND] = ports.seen[record, p, STOOD] = 0.0
+        return
+    joined = max(ports.joined[p], n - kept + 1)
     while joined < n and log[(joined + 1) % kept, p, 0] <= served:
         joined += 1
     ports.joined[p] = joined
     came, found = log[joined % kept, p]
     part = max(came - served, 0.0) / -most
-    if joined < n and came <= served:
+    if came <= served:
         more, later = log[(joined + 1) % kept, p]
         part = (served - came) / (more - came)
         found = (1.0 - part) * found + part * later
-    stood = n - joined - part if joined < n else 0.0
-    ports.seen[n % len(ports.seen), p, FOUND], ports.seen[n % len(ports.seen), p, STOOD] = found, stood
+    ports.seen[record, p, FOUND], ports.seen[record, p, STOOD] = found, n - joined - part
 
 
 @kernel

@@ -265,8 +265,8 @@ def departures(queue: Any, served: Any, kept: int = 512, first: int = 1) -> tupl
     found, stood = [], []
     for n, (waits_, gone) in enumerate(zip(queue, served, strict=True)):
         ports.backlog[1], ports.served[1] = waits_, gone
-        plain(step._follow)(ports, 1, n, RATE * DT)
         record = n % len(ports.seen)
+        plain(step._follow)(ports, 1, n, record, n % kept, RATE * DT)
         found.append(float(ports.seen[record, 1, FOUND]))
         stood.append(float(ports.seen[record, 1, STOOD]))
     return found[first:], stood[first:]
