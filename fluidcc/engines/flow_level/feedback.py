@@ -9,7 +9,7 @@ from fluidcc.contract.law import in_world
 from fluidcc.engines.common import scalars
 from fluidcc.engines.common.jit import kernel
 from fluidcc.engines.flow_level.hosts import ack_lag
-from fluidcc.engines.flow_level.memory import STEP
+from fluidcc.engines.flow_level.memory import FOUND, INPUT, OUTPUT, QUEUE, STEP, STOOD
 
 MARKS, DELAY, TELEMETRY = range(3)  # what a scheme looks at
 red = in_world(rules.red, scalars, kernel)
@@ -31,20 +31,18 @@ def look(m: Any, s: Any, flow: Any, needs: Any, dt: Any, pause: Any) -> None:
     for h in range(last):
         p = net.there[f, h + 1]
         at = max(left - (last - 1 - h), 0)
-        queue = ports.seen[at % records, p, 0]
-        stood += queue / net.rate[p] / dt
-        came = max(at - int(queue / net.rate[p] / dt), n - records + 1, 0)  # as it joined the queue
+        queue, found = ports.seen[at % records, p, QUEUE], ports.seen[at % records, p, FOUND]
+        stood += ports.seen[at % records, p, STOOD]
         if needs[MARKS]:
             kmin, kmax, pmax = net.marking[p]
-            seen = ports.seen[came % records, p, 0] if net.joining[p] else queue
-            missed *= 1.0 - red(seen, kmin, kmax, pmax)
+            missed *= 1.0 - red(found if net.joining[p] else queue, kmin, kmax, pmax)
         if needs[DELAY]:
-            rtt += ports.seen[came % records, p, 0] / net.rate[p]
+            rtt += found / net.rate[p]
             behind = net.back[f, h + 1]
             rtt += ports.backlog[behind] / net.rate[behind]
         if needs[TELEMETRY]:
-            flow.queue[h], flow.output[h] = queue, ports.seen[at % records, p, 1]
-            flow.arriving[h], flow.capacity[h] = ports.seen[at % records, p, 2], net.rate[p]
+            flow.queue[h], flow.output[h] = queue, ports.seen[at % records, p, OUTPUT]
+            flow.arriving[h], flow.capacity[h] = ports.seen[at % records, p, INPUT], net.rate[p]
     flow.rtt = rtt
     # Ports serve in proportion: what has come through this soon has stood behind those before it, and is not yet here.
     flow.marking = 0.0 if left - last - stood < slots.since[s] else 1.0 - missed

@@ -11,7 +11,7 @@ from fluidcc.engines.flow_level.transfers import Transfers
 from fluidcc.errors import InputError
 from fluidcc.scenario.losses import refuse_losses
 from fluidcc.scenario.model import Scenario, base_rtt
-from fluidcc.scenario.round_trips import base_rtt_with_serialisation, likeness, serialisation_rtt
+from fluidcc.scenario.round_trips import likeness, serialisation_rtt
 from fluidcc.scenario.routing import refuse_spraying
 from fluidcc.scenario.unloaded import train
 
@@ -33,8 +33,7 @@ class Paths(NamedTuple):
     packet: np.ndarray  # (flows,) on the wire [bytes]
     overhead: np.ndarray  # (flows,) of a packet [bytes]
     ack_share: np.ndarray  # (flows,) bytes of ACKs for each byte of data on the wire
-    rtt: np.ndarray  # (flows,) of an empty path, with serialisation [s]
-    trip: np.ndarray  # (flows,) the same of the packets, whatever fixed feedback_delay senders hear with [s]
+    rtt: np.ndarray  # (flows,) of packets on an empty path, with serialisation; no fixed feedback_delay is read [s]
     kind: np.ndarray  # (flows,) number of the paths that are alike
     first: np.ndarray  # (kinds,) a flow of each kind
 
@@ -70,8 +69,7 @@ def layout_of(scenario: Scenario) -> tuple[Topology, Ports, Paths]:
     first = np.unique(kind, return_index=True)[1]
     packet = np.array([float(scenario.wire_packet_of(flows[i])) for i in first])
     ack = np.array([float(scenario.ack_bytes) + float(flows[i].scheme.int_bytes) for i in first])
-    rtt = np.array([float(base_rtt_with_serialisation(scenario, flows[i])) for i in first])
-    trip = np.array([float(base_rtt(scenario, flows[i]) + serialisation_rtt(scenario, flows[i])) for i in first])
+    rtt = np.array([float(base_rtt(scenario, flows[i]) + serialisation_rtt(scenario, flows[i])) for i in first])
     there = _table([topology.routes[number] for number in topology.forward])
     return (
         topology,
@@ -84,7 +82,6 @@ def layout_of(scenario: Scenario) -> tuple[Topology, Ports, Paths]:
             (packet - float(scenario.packet_size))[kind],
             (ack / packet / float(scenario.ack_interval))[kind],
             rtt[kind],
-            trip[kind],
             kind,
             first,
         ),

@@ -90,7 +90,15 @@ class Ports(NamedTuple):
     pauses: Any  # how often it was
     want: Any  # of a NIC: what its transfers would send in the step
     count: Any  # and how many they are
-    seen: Any  # (records, ports, 3) queue [bytes], rates of sending and of arrivals [bytes/s]
+    joined: Any  # last step all of whose arrivals had been served by the end of this one
+    log: Any  # (steps, ports, 2) all that came since the run began, and the queue [bytes]; of more steps than `seen`
+    seen: Any  # (records, ports, 5) of the last steps, columns below
+
+
+LOG = 512  # steps at least in which a queue is followed back to when its first bytes came
+# Columns of `Ports.seen`: the queue [bytes], rates of sending and of arrivals [bytes/s], and of what leaves now, the
+# queue that it joined [bytes] and for how many steps it stood there.
+QUEUE, OUTPUT, INPUT, FOUND, STOOD = range(5)
 
 
 class Slots(NamedTuple):
@@ -141,9 +149,9 @@ def records(dtype: np.dtype[Any], rows: int) -> Any:
 
 def ports_of(count: int, records: int) -> Ports:
     """Return empty ports."""
-    kinds = {"paused": np.int8, "count": np.int64}
-    columns = {name: np.zeros(count, kinds.get(name, np.float64)) for name in Ports._fields[:-1]}
-    return Ports(**columns, seen=np.zeros((records, count, 3)))
+    kinds = {"paused": np.int8, "count": np.int64, "joined": np.int64}
+    columns = {name: np.zeros(count, kinds.get(name, np.float64)) for name in Ports._fields[:-2]}
+    return Ports(**columns, log=np.zeros((max(records, LOG), count, 2)), seen=np.zeros((records, count, 5)))
 
 
 def slots_of(count: int, hops: int, records: int) -> Slots:

@@ -158,13 +158,13 @@ def flow_times(
     if model != "ideal":
         if dt is None:
             # A last byte takes a step from port to port: more steps than half a round trip has would make it late.
-            dt = min(float(paths.trip.max()) / _STEPS, float((paths.trip / (2 * paths.hops)).min()))
+            dt = min(float(paths.rtt.max()) / _STEPS, float((paths.rtt / (2 * paths.hops)).min()))
         else:
             dt = quantity(dt, TIME, "dt")
-        if not 0 < dt <= paths.trip.min() / 2:
+        if not 0 < dt <= paths.rtt.min() / 2:
             raise InputError(
                 f"dt: {show(dt, TIME)} is no step; write at most half of the shortest round trip, "
-                f"{show(float(paths.trip.min()) / 2, TIME)}"
+                f"{show(float(paths.rtt.min()) / 2, TIME)}"
             )
         found = dynamics.run(scenario, transfers, topology, ports, paths, alone, waits, dt, horizon, seed, report)
     else:

@@ -17,17 +17,22 @@ from fluidcc.engines.flow_level.load import widen
 from fluidcc.engines.flow_level.memory import (
     ARRIVING,
     DRAINING,
+    FOUND,
     FREE,
     FULL,
     HELD,
     IDLE,
+    INPUT,
     LEFT,
+    OUTPUT,
     OVER,
     PAUSES,
+    QUEUE,
     RUNNING,
     SENDING,
     STATUS,
     STEP,
+    STOOD,
     USED,
 )  # fmt: skip
 
@@ -119,7 +124,7 @@ def _pass_on(m: Any, dt: Any, load: Any) -> None:
     for k in range(len(net.used)):
         p = net.used[k]
         ports.backlog[p] = ports.serving[p] = ports.came_in[p] = ports.next_acks[p] = 0.0
-        ports.seen[record, p, 2] = 0.0
+        ports.seen[record, p, INPUT] = 0.0
     for i in range(count):
         s = m.used[i]
         f = slots.flow[s]
@@ -128,7 +133,7 @@ def _pass_on(m: Any, dt: Any, load: Any) -> None:
             x = slots.flux[s, h - 1]
             slots.queue[s, h] += x
             ports.backlog[p] += slots.queue[s, h]
-            ports.seen[record, p, 2] += x
+            ports.seen[record, p, INPUT] += x
         p = net.there[f, 0]
         slots.flux[s, 0] = slots.want[s]
     for k in range(len(net.used)):
@@ -162,7 +167,7 @@ def _pass_on(m: Any, dt: Any, load: Any) -> None:
 def _count(m: Any, dt: Any, load: Any) -> None:
     """Record what ports did in the step."""
     net, ports, n = m.net, m.ports, m.now[STEP]
-    record = n % len(ports.seen)
+    record, row = n % len(ports.seen), n % len(ports.log)
     m.node_used[:] = 0.0
     carried, width = load
     widen(carried, width, (n + 1) * dt)
@@ -177,9 +182,10 @@ def _count(m: Any, dt: Any, load: Any) -> None:
             m.node_used[net.source[p]] += ports.backlog[p]
         ports.serving[p] += answers
         ports.served[p] += ports.serving[p]
-        ports.seen[record, p, 0] = ports.backlog[p]
-        ports.seen[record, p, 1] = ports.serving[p] / dt
-        ports.seen[record, p, 2] = (ports.seen[record, p, 2] + ports.acks[p]) / dt
+        ports.seen[record, p, QUEUE] = ports.backlog[p]
+        ports.seen[record, p, OUTPUT] = ports.serving[p] / dt
+        ports.seen[record, p, INPUT] = (ports.seen[record, p, INPUT] + ports.acks[p]) / dt
+        _follow(ports, p, n, record, row, net.rate[p] * dt)
         carried[k, p] += ports.serving[p]
         ports.acks[p] = ports.next_acks[p]
     if net.pausing[0] == 0:
@@ -189,6 +195,32 @@ def _count(m: Any, dt: Any, load: Any) -> None:
                 free = net.shared[node] - m.node_used[node]
                 if free < 0.0 or ports.backlog[net.used[j]] > net.dropping[0] * free:
                     m.now[STATUS] = OVER
+
+
+@kernel
+def _follow(ports: Any, p: Any, n: Any, record: Any, row: Any, most: Any) -> None:
+    """Record when the bytes that leave a port now came, first in, first out, and the queue that they joined.
+
+    They came when as much had come as is served by now. The search continues where it ended in the step before, so
+    each step is passed once. Before what the log keeps a queue is taken to have stood, which passed `most` in a step.
+    """
+    log, served, kept = ports.log, ports.served[p], len(ports.log)
+    log[row, p, 0], log[row, p, 1] = served + ports.backlog[p], ports.backlog[p]
+    if ports.backlog[p] < _EMPTY:  # whatever crumbs of slots that were freed are missing from what was served
+        ports.joined[p] = n
+        ports.seen[record, p, FOUND] = ports.seen[record, p, STOOD] = 0.0
+        return
+    joined = max(ports.joined[p], n - kept + 1)
+    while joined < n and log[(joined + 1) % kept, p, 0] <= served:
+        joined += 1
+    ports.joined[p] = joined
+    came, found = log[joined % kept, p]
+    part = max(came - served, 0.0) / -most
+    if came <= served:
+        more, later = log[(joined + 1) % kept, p]
+        part = (served - came) / (more - came)
+        found = (1.0 - part) * found + part * later
+    ports.seen[record, p, FOUND], ports.seen[record, p, STOOD] = found, n - joined - part
 
 
 @kernel

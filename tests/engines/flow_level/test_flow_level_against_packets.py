@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import fluidcc as fc
 from benchmarks.flow_level import CASES, case, measured
+from fluidcc.engines.flow_level.run import flow_times
+from fluidcc.workloads.fabrics import named_topology
 
 AIM, SHARE = 0.05, 0.9
 
@@ -56,3 +59,18 @@ def test_half_of_the_flows_of_a_workload_are_as_long_as_by_packets(scheme: str) 
     for low, high in ((0.0, 10e3), (10e3, 100e3), (100e3, 1e6), (1e6, np.inf)):
         errors = np.array([each.error(50, low, high) for each in found])
         assert np.nanmedian(np.abs(errors)) <= AIM
+
+
+@pytest.mark.parametrize("senders", [2, 5])
+def test_senders_that_fill_a_port_together_from_line_rate_are_told_of_its_marks(senders: int) -> None:
+    """Means over four seeds of the time of the last, 5 % like the jobs'; without marks they share the port at once.
+
+    Packets have no fixed feedback delay, which DCQCN's default is.
+    """
+    rows = [(host, 7, 0.0, 2e6) for host in range(senders)]
+    scheme = fc.DCQCN(feedback_delay=None)
+    given = named_topology("leaf-spine:2x2x4").scenario(rows, ecmp_seed=1, scheme=scheme)
+    packets = [max(fc.simulate(given, "30ms", engine="packet", seed=k).summary["fct_s"]) for k in range(4)]
+    found = [flow_times(given, model="dynamics", seed=k).completion.max() for k in range(4)]
+    assert np.mean(found) == pytest.approx(np.mean(packets), rel=AIM)
+    assert np.mean(packets) > 2 * flow_times(given, model="ideal").completion.max()

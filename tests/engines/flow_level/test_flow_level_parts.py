@@ -196,8 +196,8 @@ def test_a_step_is_an_eighth_of_the_longest_round_trip_or_as_many_as_ports(monke
     scenario = one_link(1e9, 4e9)
     paths = layout_of(scenario)[2]
     given = looked_into(monkeypatch, dynamics, "run", scenario, model="dynamics")
-    assert given[7] == min(paths.trip.max() / 8, (paths.trip / (2 * paths.hops)).min())
-    most = float(paths.trip.min()) / 2
+    assert given[7] == min(paths.rtt.max() / 8, (paths.rtt / (2 * paths.hops)).min())
+    most = float(paths.rtt.min()) / 2
     assert looked_into(monkeypatch, dynamics, "run", scenario, model="dynamics", dt=most)[7] == most
     for dt in (most * 1.001, 0.0):
         with pytest.raises(InputError, match=r"dt: .* is no step"):
@@ -230,7 +230,7 @@ def test_what_comes_behind_the_last_byte_is_the_time_alone_less_its_sending_at_t
     assert given[7][1][0] == 8e-6
     assert m.now[[HELD, LEFT, USED, STEP]].tolist() == [2, 2, 0, 0]
     records = math.ceil(4.0 * paths.rtt.max() / 1e-6) + 2 * paths.there.shape[1] + 4
-    assert m.ports.seen.shape == (records, len(net.rate), 3)
+    assert m.ports.seen.shape == (records, len(net.rate), 5)
     given = looked_into(monkeypatch, ideal, "run", scenario)
     np.testing.assert_allclose(given[7], tail)
     np.testing.assert_allclose(given[5], alone.wire)

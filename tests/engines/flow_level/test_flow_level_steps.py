@@ -13,6 +13,7 @@ from fluidcc.engines.flow_level.load import load_of
 from fluidcc.engines.flow_level.memory import (
     ARRIVING,
     DRAINING,
+    FOUND,
     FREE,
     FULL,
     HELD,
@@ -24,9 +25,10 @@ from fluidcc.engines.flow_level.memory import (
     SENDING,
     STATUS,
     STEP,
+    STOOD,
     USED,
 )
-from tests.engines.flow_level.network_by_hand import DT, NOW, STEPS, Calls, exactly, network, steps, waits
+from tests.engines.flow_level.network_by_hand import DT, NOW, RATE, STEPS, Calls, exactly, network, steps, waits
 from tests.engines.hybrid.by_hand import replaced
 from tests.engines.packet.plain import plain
 
@@ -251,9 +253,72 @@ def test_ports_write_down_what_they_did() -> None:
     assert ports.seen[STEPS, :, 0] == exactly([0.0, 40.0, 12.0, 0.0, 0.0, 0.0])
     assert ports.seen[STEPS, :, 1] == exactly([66.0, 100.0, 0.0, 10.0, 0.0, 0.0])
     assert ports.seen[STEPS, :, 2] == exactly([6.0, 136.0, 0.0, 10.0, 0.0, 0.0])
+    assert ports.log[STEPS, :, 0] == exactly([333.0, 490.0, 12.0, 5.0, 0.0, 0.0])
     assert ports.acks[:2].tolist() == [1.0, 2.0]
     assert load.carried[STEPS // 2] == exactly([33.0, 50.0, 0.0, 5.0, 0.0, 0.0])  # two steps an interval
     assert load.carried.sum() == exactly(88.0)
+
+
+def departures(queue: Any, served: Any, kept: int = 512, first: int = 1) -> tuple[list[float], list[float]]:
+    """Run `_follow` on port 1 from step 0; return the queues that bytes found, and the steps that they stood."""
+    ports = steps().ports._replace(log=np.zeros((kept, 6, 2)))
+    found, stood = [], []
+    for n, (waits_, gone) in enumerate(zip(queue, served, strict=True)):
+        ports.backlog[1], ports.served[1] = waits_, gone
+        record = n % len(ports.seen)
+        plain(step._follow)(ports, 1, n, record, n % kept, RATE * DT)
+        found.append(float(ports.seen[record, 1, FOUND]))
+        stood.append(float(ports.seen[record, 1, STOOD]))
+    return found[first:], stood[first:]
+
+
+@pytest.mark.parametrize("senders", [2, 3, 10])
+def test_what_leaves_a_port_that_n_senders_fill_came_at_an_nth_of_the_time(senders: int) -> None:
+    """At s + q(s)/C = t, by hand s = t/N; q(t)/C = (N - 1) t would say that it was sent before the senders began."""
+    n, port = np.arange(12), RATE * DT
+    found, stood = departures((senders - 1) * port * n, port * n)
+    assert stood == exactly(n[1:] * (1 - 1 / senders))
+    assert found == exactly((senders - 1) * port * n[1:] / senders)
+
+
+@pytest.mark.parametrize("queue", [20.0, 50.0, 130.0])
+def test_what_leaves_a_queue_that_stands_came_a_queue_s_time_ago(queue: float) -> None:
+    """It takes q/C, also less than a step."""
+    n, port = np.arange(12), RATE * DT
+    found, stood = departures(np.full(12, queue), port * n, first=4)
+    assert stood == exactly(np.full(8, queue / port))
+    assert found == exactly(np.full(8, queue))
+
+
+def test_what_leaves_a_queue_that_drains_found_more_than_it_leaves() -> None:
+    """200 bytes came in step 1, and nothing since; 50 leave in each step."""
+    found, stood = departures([0.0, 200.0, 150.0, 100.0, 50.0, 0.0], [0.0, 0.0, 50, 100, 150, 200])
+    assert found[1:] == exactly([50.0, 100.0, 150.0, 0.0])  # as if they had come one after the other in that step
+    assert stood[1:] == exactly([1.75, 2.5, 3.25, 0.0])
+
+
+def test_time_in_a_queue_is_longer_while_its_port_is_paused() -> None:
+    """Three steps without service; the queue over the port's rate would not grow by them."""
+    n, port = np.arange(10), RATE * DT
+    served = port * np.array([0, 1, 2, 3, 3, 3, 3, 4, 5, 6])
+    _, stood = departures(2 * port * n - served, served)
+    assert stood == exactly(n[1:] - served[1:] / (2 * port))
+
+
+def test_an_empty_port_holds_nothing_back_whatever_crumbs_are_missing() -> None:
+    """Half a byte of a slot that was freed is not served, so that less was served than came."""
+    found, stood = departures([0.0, 10.5, 0.0, 0.0], [0.0, 49.5, 59.5, 59.5])
+    assert (found[1:], stood[1:]) == ([0.0, 0.0], [0.0, 0.0])
+
+
+def test_a_queue_that_is_longer_than_the_log_has_stood_before_it() -> None:
+    """Of ten steps without service eight are kept; what had come before those took the port's time.
+
+    A transfer that starts behind such a queue would be told at once of the marks of those before it.
+    """
+    found, stood = departures(60.0 * np.arange(10), np.zeros(10), kept=8)
+    assert stood[5:] == exactly([6.0, 7.0, 7.0 + 60 / (RATE * DT), 7.0 + 120 / (RATE * DT)])
+    assert found[-2:] == exactly([60.0, 120.0])
 
 
 def test_loads_are_widened_for_a_step_beyond_their_end() -> None:
