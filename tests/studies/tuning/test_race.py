@@ -11,6 +11,7 @@ import pytest
 
 from fluidcc.errors import InputError
 from fluidcc.studies.tuning import on_fabric
+from fluidcc.studies.tuning import race as racing
 from fluidcc.studies.tuning.race import (
     MEASURES,
     Racer,
@@ -257,3 +258,11 @@ def test_more_goodput_is_better() -> None:
     assert on_fabric.better(rule, racer(seeds=4, noise=calm, goodput=1.2))
     assert not on_fabric.better(rule, racer(seeds=4, noise=calm, goodput=0.8))
     assert not on_fabric.better(rule, racer(seeds=4, noise=40 * calm, goodput=1.2))
+
+
+def test_a_point_takes_the_next_name_that_is_free() -> None:
+    """A user's own setting may have one of the race's names; a point that is there is not added."""
+    points = {"present": {"g": 0.1}, "s2": {"g": 0.2}}
+    racing._add(points, {"g": 0.3})
+    racing._add(points, {"g": 0.2})
+    assert points == {"present": {"g": 0.1}, "s2": {"g": 0.2}, "s3": {"g": 0.3}}
