@@ -380,7 +380,7 @@ def test_a_law_is_tried_on_each_way_that_its_switches_open(package: Any) -> None
     fc.register(sys.modules["ways"])
     with pytest.raises(fc.InputError, match=r"line 38, 'grown = grown \* p.tree': parameters has no tree"):
         assert registry.scheme("ways").law
-    (folder / "law.py").write_text(law.replace("    cut = g", branch.replace("tree", "beta") + "    cut = g"))
+    (folder / "law.py").write_text(law.replace("    cut = g", branch.replace("tree", "min_rate") + "    cut = g"))
     importlib.reload(sys.modules["ways.law"])
     assert registry.scheme("ways").law
 

@@ -76,6 +76,9 @@ def fluid_of(law: ModuleType, step: Any) -> ModuleType:
         none = jnp.zeros((), jnp.result_type(*state))
         return after(parameters, state, none, Observed(none, none, none + 1.0, line_rate))
 
+    def jump(parameters: Any, state: Any, progress: Any, observed: Any) -> Any:
+        return shaped(on_step(parameters, state, progress, observed), state)
+
     def observables(state: Any) -> dict[str, Any]:
         return {name: getattr(state, name) for name in shown}
 
@@ -98,7 +101,7 @@ def fluid_of(law: ModuleType, step: Any) -> ModuleType:
         time_scale=time_scale,
     )
     if not of_rates:
-        vars(made).update(jump=on_step, window=in_world(law.window, jnp), largest_window=law.largest_window)
+        vars(made).update(jump=jump, window=in_world(law.window, jnp), largest_window=law.largest_window)
     return made
 
 

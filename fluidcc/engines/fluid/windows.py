@@ -16,7 +16,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from fluidcc.contract.fluid_of_law import shaped
 from fluidcc.contract.signals import Progress, Signals, Telemetry
 from fluidcc.dde.history import History, place
 from fluidcc.dde.stepping import Clock, Read
@@ -275,7 +274,7 @@ class WindowNetwork(QueueNetwork):
                 rtt=rows_of(rtt, group.flows),
                 dt=dt,
             )
-            states.append(shaped(fluid.jump(group.parameters, state, progress, observed), state))
+            states.append(fluid.jump(group.parameters, state, progress, observed))
         return tuple(states)
 
     def _round_trips(self, z: Memory) -> Array:
