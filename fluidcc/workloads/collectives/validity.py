@@ -123,7 +123,8 @@ def doubts_of(laid: Laid, jobs: Sequence[Job | Replay]) -> list[str]:
             told = ", ".join(f"{name} {known[name].says}" for name in poor)
             good = [name for name in PATTERNS if name not in poor and name in known and name not in patterns]
             good = [name for name in good if known[name].within >= SHARE * known[name].cases]
-            rest = f"; {' and '.join(good)} of it are good enough" if good else ""
+            listed = " and ".join(filter(None, (", ".join(good[:-1]), *good[-1:])))
+            rest = f"; {listed} of it are good enough" if good else ""
             found.append(f"{scheme} was within 5 % of packets in {told} random cases, which is not nine of ten{rest}")
     if scheme == "swift" and beyond_target(laid):
         found.append(
