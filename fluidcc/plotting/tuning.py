@@ -279,7 +279,7 @@ def plot_trial(tuning: Tuning) -> Picture:
     more = " (more is better)"
     axis.set_yticks(range(len(rows)), [f"{row.case}: {row.title}{more if row.more else ''}" for row in rows])
     axis.invert_yaxis()
-    axis.set_xlabel("over the present setting's [1]; left is better, but where it says otherwise")
+    axis.set_xlabel("over the present setting's [1]; left is better unless said")
     axis.grid(alpha=0.3)
     axis.legend(fontsize="small", loc="best")
     seeds = " or ".join(map(str, sorted(set(trial.seeds.values()))))

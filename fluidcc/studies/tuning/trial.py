@@ -30,7 +30,7 @@ _OF_INCASTS = {"queue_bytes.p99": ("queue p99", "bytes"), "utilisation": ("utili
 _OF_FLOWS = {
     "p99_small": ("slowdown p99 to 100KB", ""),
     "p99_large": ("slowdown p99 beyond 1MB", ""),
-    "p50_largest": ("median slowdown beyond 10MB", ""),
+    "p50_largest": ("slowdown p50 beyond 10MB", ""),
     "p50": ("median slowdown", ""),
     "goodput": ("goodput", "bytes/s"),
     "queue_p99": ("queue p99", "bytes"),
