@@ -475,7 +475,7 @@ def test_a_law_may_return_a_constant_for_a_number_of_each_flow(package: Any) -> 
 
 
 def test_an_undefined_rate_is_no_result(package: Any) -> None:
-    """Of 0/0 while nothing is marked: packets name scheme and flow, and a comparison says which side."""
+    """A law of 0/0 while nothing is marked: packets name scheme and flow, and a comparison says which side."""
     change = "    cut = g", "    grown = grown * (observed / observed)\n    cut = g"
     scheme = package("zero", change=change, by_hand=False)
     scenario = fc.incast(2, rate="10Gbps", scheme=scheme.AIMD())

@@ -56,7 +56,7 @@ def test_machine_code_computes_as_numpy_does(name: str) -> None:
 
 
 def test_what_is_undefined_stays_so_in_machine_code() -> None:
-    """As in NumPy, on either side; or a law's least rate would hide it."""
+    """NaN passes as in NumPy, on either side; or a law's least rate would hide it."""
     for rule in (scalars.maximum, scalars.minimum):
         run = numba.njit(lambda a, b: rule(a, b))  # noqa: B023
         assert np.isnan([run(np.nan, 1.0), run(1.0, np.nan)]).all()

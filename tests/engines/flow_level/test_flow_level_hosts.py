@@ -215,7 +215,7 @@ def test_telemetry_is_that_of_the_ports_as_the_packets_left_them(pause: float, l
 
 
 def test_marks_are_by_the_queue_that_packets_joined_or_left() -> None:
-    """What left the last port as 60 bytes were there had joined 36, and at the first 16, as 20 were there."""
+    """Bytes that left the last port as 60 were there had joined 36, and at the first 16, as 20 were there."""
     seen = looked(history())
     assert seen.marking == exactly(1 - (1 - 0.5 * 16 / 100) * (1 - 0.5 * 36 / 100))
     seen = looked(history(joining=[False] * 6))

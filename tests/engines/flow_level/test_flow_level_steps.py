@@ -312,7 +312,7 @@ def test_an_empty_port_holds_nothing_back_whatever_crumbs_are_missing() -> None:
 
 
 def test_a_queue_that_is_longer_than_the_log_has_stood_before_it() -> None:
-    """Of ten steps without service eight are kept; what had come before those took the port's time.
+    """Eight of ten steps without service are kept; what had come before those took the port's time.
 
     A transfer that starts behind such a queue would be told at once of the marks of those before it.
     """

@@ -72,7 +72,7 @@ class Settings:
 
 
 class Ack(NamedTuple):
-    """What an ACK says: wire bytes that it acknowledges, packets that it covers, and how many of them were marked."""
+    """An ACK: wire bytes that it acknowledges, packets that it covers, and how many of them were marked."""
 
     una: int
     covers: int
@@ -303,7 +303,7 @@ Event = tuple[int, str, Any, Any]
 
 
 def happened(trace: fc.Trace) -> list[list[Event]]:
-    """What each sender lives through, in order: time [ps], what, of what, and what the run shows of the sender."""
+    """Events of each sender, in order: time [ps], what, of what, and what the run shows of the sender."""
     log = trace.dataset
     found: list[list[Event]] = [[] for _ in FLOWS]
     resumed: dict[str, int] = {}
