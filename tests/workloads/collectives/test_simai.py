@@ -105,7 +105,7 @@ def test_bad_workloads_are_refused_by_line(tmp_path: Path, before: str, after: s
 
 
 def test_there_are_so_many_operations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of all ranks together: each step is done by each of four."""
+    """Operations count for all ranks together: each step is done by each of four."""
     path = tmp_path / "a.txt"
     path.write_text(HEAD + LAYERS)
     count = len(read_simai(path).operations)
