@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+from collections import defaultdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +33,7 @@ class Kept:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.root = folder, root
         self.lock = threading.RLock()
+        self.measuring: dict[str, threading.Lock] = defaultdict(threading.Lock)  # by file of tests
         self.path = folder / "outcomes.jsonl"
         self._lines: dict[str, dict[str, Any]] = {}
         self._digests: dict[str, str] = {}
@@ -76,3 +78,15 @@ class Kept:
             new = path.with_suffix(".new")
             new.write_text(json.dumps(seconds), encoding="utf-8")
             new.replace(path)
+
+    def measured(self, name: str, file: str) -> bool:
+        """Say that the durations of one kind are those of a file's tests as they are."""
+        return self.durations(name).get("files", {}).get(file) == self.digest(file)
+
+    def keep_measured(self, name: str, file: str, seconds: dict[str, float]) -> None:
+        """Put a file's durations in place of its older ones."""
+        with self.lock:
+            found = self.durations(name) or {"files": {}, "seconds": {}}
+            others = {test: value for test, value in found["seconds"].items() if test.partition("::")[0] != file}
+            found["files"][file] = self.digest(file)
+            self.keep_durations(name, {"files": found["files"], "seconds": others | seconds})

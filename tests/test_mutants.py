@@ -6,7 +6,9 @@ import dataclasses
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -145,6 +147,26 @@ def test_what_is_slow_without_machine_code_is_ended_and_the_rest_goes_on(checkou
     others = tuple(f"{name}::test_{each}" for each in ("slow", "waits", "fails"))
     done = checkout.pytest(Stage([name], True, without=others), 60.0)
     assert done.passed
+
+
+def test_copies_time_different_files_of_a_room_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for file in ("a", "b"):
+        (tmp_path / f"test_{file}.py").write_text("")
+    monkeypatch.setitem(ROOMS, "room", ROOMS["packet"]._replace(tests=("test_*.py",)))
+    both, timed = threading.Barrier(2, timeout=20.0), []
+
+    def seconds_plain(file: str) -> dict[str, float]:
+        both.wait()  # breaks where one copy waits for the other
+        timed.append(file)
+        return {f"{file}::test_quick": 0.1, f"{file}::test_slow": 9.0}
+
+    kept, copies = Kept(tmp_path / "keep", tmp_path), [Copy(tmp_path, tmp_path, fill=False) for _ in range(2)]
+    for copy in copies:
+        copy.seconds_plain = seconds_plain  # type: ignore[method-assign]
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda copy: copy.quick_tests("room", kept), copies))
+    assert found == [["test_a.py::test_quick", "test_b.py::test_quick"]] * 2
+    assert sorted(timed) == ["test_a.py", "test_b.py"]  # each once
 
 
 def test_two_modules_of_a_name_are_refused(checkout: Copy) -> None:
