@@ -26,6 +26,8 @@ from fluidcc.operators.nvidia_settings import SETTINGS
 from fluidcc.operators.ports import PortGroup
 from fluidcc.operators.registers import REGISTERS, registers_of, whole_of
 from fluidcc.operators.sonic import threshold_fields
+from fluidcc.operators.switches import SONIC
+from fluidcc.operators.switches.description import Words
 from fluidcc.surface import constructor, public
 from fluidcc.units import SIZE, show
 
@@ -41,16 +43,17 @@ FILES = {  # by name, and what for
 README = "README.txt"
 _ROLLOUT = """How to go on:
 1. {first}. Before it, and after some hours of the usual load, read the counters of the switch and its hosts:
-   show interfaces counters, show pfc counters, show queue counters, show queue watermark unicast,
-   show priority-group drop counters; ethtool -S INTERFACE and rdma statistic on each host.
+{counters}
 2. Export the switch's and the NIC's settings again, as they are now, and compare:
    fluidcc audit {sources} --counters AFTER --before BEFORE --fail-on bad
-   It says what the counters contradict: losses, PAUSEs without marks, marks that no NIC answers.
+   {compared}
 3. Stop if a lossless queue drops, a PFC watchdog fires, out_of_sequence grows, more PAUSEs are sent for as many bytes
    than before, or jobs take longer than before, beyond what the report says of its trial.
 4. The way back is above, and holds at once; then read the counters again.
 5. Else the other racks one by one, {last}.
 """
+_COMPARED = "It says what the counters contradict: losses, PAUSEs without marks, marks that no NIC answers."
+_COMPARED_HOSTS = "It reads the hosts' counters; those of {} compare by eye: losses, PAUSEs without marks."
 _RECEIVER = ("min_time_between_cnps",)  # of the notification point; all others are the reaction point's
 
 
@@ -169,7 +172,8 @@ def commands_of(
         files |= {"nic.sh": _script(registers, registers, "apply"), "nic-undo.sh": _script(stored, before, "take back")}
     if files:
         switch = "config_db.json" if sonic is None else shlex.quote(Path(sonic).name)
-        files[README] = _readme(files, notes, f"{switch} nic.txt")
+        system = SONIC if sonic is None else ConfigDB(sonic, groups[0].switch.asic or None).system
+        files[README] = _readme(files, notes, f"{switch} nic.txt", system)
     return Commands(patch, undo, registers, before, files, tuple(notes))
 
 
@@ -338,7 +342,7 @@ def _script(stored: Mapping[str, int], running: Mapping[str, int], what: str) ->
     )
 
 
-def _readme(files: Mapping[str, str], notes: Sequence[str], sources: str) -> str:
+def _readme(files: Mapping[str, str], notes: Sequence[str], sources: str, system: Words) -> str:
     """Say what each file is for, what to know, and how to roll it out."""
     lines = ["What to type. Nothing here has been applied.", ""]
     lines += [f"{name:14} {text}" for name, text in FILES.items() if name in files]
@@ -349,7 +353,10 @@ def _readme(files: Mapping[str, str], notes: Sequence[str], sources: str) -> str
         first = "One rack's switch first"
     elif not {"patch.json", "switch.txt"} & files.keys():
         first, last = "The hosts of one rack first, all at the same time: old and new NICs share unfairly", "all hosts"
-    return "\n".join([*lines, "", _ROLLOUT.format(first=first, last=last, sources=sources)])
+    told = _COMPARED if system.system == SONIC.system else _COMPARED_HOSTS.format(system.system)
+    shown = [*system.counters.split(", "), "ethtool -S INTERFACE and rdma statistic, on each host"]
+    words = {"counters": "\n".join(f"   {each}" for each in shown), "compared": told}
+    return "\n".join([*lines, "", _ROLLOUT.format(first=first, last=last, sources=sources, **words)])
 
 
 def as_dict(found: Commands) -> dict[str, Any]:

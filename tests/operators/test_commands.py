@@ -260,6 +260,8 @@ def test_thresholds_that_stay_are_typed_again_on_other_systems(changes: dict[str
     assert first == f"# Arista EOS: {line}"
     assert back.startswith("# back: random-detect ecn minimum-threshold 500000 bytes maximum-threshold 1500000 bytes")
     assert back.endswith("max-mark-probability 20 at tx-queue 3")
+    assert "show priority-flow-control counters" in found.files["README.txt"]  # what EOS has in place of SONiC's
+    assert "watermark" not in found.files["README.txt"]
     numbers = line.replace(",", "").split()
     assert f"minimum-threshold {numbers[1]} bytes maximum-threshold {numbers[4]} bytes" in second
     assert second.endswith(f"max-mark-probability {numbers[7]} at tx-queue 3")

@@ -17,13 +17,20 @@ _MOST_PORTS = 1024  # of a range
 
 
 class Words(NamedTuple):
-    """Names that a system has for what an audit suggests; ``{port}``, ``{queue}``, ``{priority}``... are filled in."""
+    """Names that a system has for what an audit suggests; ``{port}``, ``{queue}``, ``{priority}``... are filled in.
+
+    ``counters`` are the commands that show what a rollout must look at; those of SONiC an audit reads again.
+    """
 
     system: str
     lossless: str = ""
     marking: str = ""
     watchdog: str = ""
     buffers: str = ""
+    counters: str = (
+        "show interfaces counters, show pfc counters, show queue counters, show queue watermark unicast, "
+        "show priority-group drop counters"
+    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -26,6 +26,8 @@ WORDS = Words(
     "{pmax} at tx-queue {queue}",
     watchdog="priority-flow-control pause watchdog action drop, with a timeout",
     buffers="show qos interfaces {port}, show priority-flow-control",
+    counters="show interfaces counters queue, show priority-flow-control counters, "
+    "show qos interfaces ecn counters queue",
 )
 _SEGMENT = {"segment": 208.0}  # bytes of a cell of Trident and Tomahawk, which EOS counts
 _SIGNS = re.compile(

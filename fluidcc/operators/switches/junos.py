@@ -17,6 +17,7 @@ WORDS = Words(
     "a drop-profile with interpolate fill-level [ LOW HIGH ] and drop-probability [ 0 PERCENT ]",
     watchdog="pfc-watchdog in the congestion-notification-profile of {port}",
     buffers="show class-of-service shared-buffer",
+    counters="show interfaces queue, show interfaces extensive",
 )
 _SIGNS = re.compile(r"^\s*(set class-of-service\b.*|class-of-service \{)\s*$", re.MULTILINE)
 _BITS = re.compile("[01]{3}")

@@ -27,6 +27,7 @@ WORDS = Words(
     "probability {pmax} and ecn enable; nv set interface {port} qos congestion-control profile PROFILE",
     watchdog="nv set interface {port} qos pfc-watchdog state enable",
     buffers="nv show interface {port} qos buffer",
+    counters="nv show interface INTERFACE counters qos",
 )
 _SET = re.compile(r"^.*?\bnv set (.+?)\s*$", re.MULTILINE)
 _YAML = re.compile(r"^(- set:|set:)\s*$", re.MULTILINE)

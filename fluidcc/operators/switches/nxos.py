@@ -27,6 +27,7 @@ WORDS = Words(
     "weight 0 ecn in the class of queue {queue}",
     watchdog="priority-flow-control watch-dog-interval on, for the switch and at {port}",
     buffers="show queuing interface {port}",
+    counters="show queuing interface, show interface priority-flow-control",
 )
 _SIGNS = re.compile(
     r"^\s*((policy|class)-map type (queuing|network-qos) .*|class type (queuing|network-qos) .*|"
