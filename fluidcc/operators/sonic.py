@@ -11,7 +11,7 @@ from fluidcc.errors import InputError
 from fluidcc.operators.config_db import EXPECTED, ConfigDB, Fields
 from fluidcc.operators.config_files import clip, label, listing, number
 from fluidcc.operators.pfc_watchdog import Watchdog, watchdog_of
-from fluidcc.operators.roce_queue import BEST_RANK, PFC_MAP, Choice, choose_queue, priorities_of, qos_maps
+from fluidcc.operators.roce_queue import BEST_RANK, PFC_MAP, Choice, choose_queue, priorities_of
 from fluidcc.operators.switches import SONIC
 from fluidcc.operators.traffic_class import TABLES_READ, TrafficClass, traffic_class
 from fluidcc.surface import constructor, public
@@ -126,7 +126,8 @@ class SwitchPort:
     asymmetric : bool
         Whether the port obeys PAUSE of all priorities and sends it for the lossless ones alone (``pfc_asym``).
     watched_priorities : tuple of int or None
-        Priorities that the watchdog watches (``pfcwd_sw_enable``); None if the port has no such list: the lossless.
+        Priorities that the watchdog watches (``pfcwd_sw_enable``), none without a list of the port's own; None if no port has one,
+        as of a SONiC that knows none: the lossless.
     watchdog_unsaid : bool
         Whether files of this kind do not say if PFC is watched.
     shares : tuple of float or None
@@ -463,7 +464,8 @@ def _egress(config: ConfigDB, port: str, queue: int) -> Fields:
 
 def _pausing(config: ConfigDB, port: str) -> Fields:
     """Return the port's own switches of PFC and of its watchdog."""
-    watched = priorities_of(config, port, "pfcwd_sw_enable") if "pfcwd_sw_enable" in qos_maps(config, port) else None
+    lists = any("pfcwd_sw_enable" in fields for rows in config.by_port("PORT_QOS_MAP").values() for fields in rows)
+    watched = priorities_of(config, port, "pfcwd_sw_enable") if lists else None
     return {
         "asymmetric": str(config.entry("PORT", port).get("pfc_asym", "")).strip().lower() == "on",
         "watched_priorities": None if watched is None else tuple(sorted(watched)),

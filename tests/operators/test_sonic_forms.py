@@ -209,6 +209,15 @@ def test_priorities_that_the_watchdog_watches(listed: str | None, unwatched: lis
     assert all(kinds(lossless.watchdog(port)) == {"PFC watchdog": "ok"} for port in fine)
 
 
+def test_a_port_without_a_list_beside_one_that_has_it_is_not_watched(write: Write) -> None:
+    config = small()
+    first, *others = PORTS
+    config["PORT_QOS_MAP"][first].pop("pfcwd_sw_enable")
+    path, what = write(config), "the PFC watchdog does not watch this priority"
+    assert what in kinds(lossless.watchdog(read_sonic(path, first)))
+    assert all(what not in kinds(lossless.watchdog(read_sonic(path, name))) for name in others)
+
+
 def test_asymmetric_pfc_is_told(write: Write) -> None:
     config = small()
     config["PORT"]["Ethernet0"]["pfc_asym"] = "on"
