@@ -126,8 +126,8 @@ class SwitchPort:
     asymmetric : bool
         Whether the port obeys PAUSE of all priorities and sends it for the lossless ones alone (``pfc_asym``).
     watched_priorities : tuple of int or None
-        Priorities that the watchdog watches (``pfcwd_sw_enable``), none without a list of the port's own; None if no port has one,
-        as of a SONiC that knows none: the lossless.
+        Priorities that the watchdog watches (``pfcwd_sw_enable``), none of a port without a list; None if no port has
+        one, as of a SONiC that knows none: the lossless.
     watchdog_unsaid : bool
         Whether files of this kind do not say if PFC is watched.
     shares : tuple of float or None
