@@ -458,6 +458,10 @@ def _print(heading: str, found: Tuning, files: list[str]) -> None:
     said = {True: "confirmed by packets", False: "not confirmed by packets", None: "not shown to packets"}
     console.print(f"{said[found.confirmed]}{_conditions(found)}")
     console.print(f"{found.evaluations} settings tried" + (f"; subject to {bounds}" if bounds else ""))
+    if "start" in by_packets:
+        console.print(
+            "also asked of packets: no more PAUSEs and drops than present has, twice as many where it misses a bound"
+        )
     if found.trial is not None:
         console.print(table_of(found.trial))
     for note in [*told_plateau(found), *found.notes, *(found.trial.notes() if found.trial else [])]:

@@ -42,11 +42,15 @@ def test_its_json_has_the_promised_keys(capsys: pytest.CaptureFixture[str], tmp_
     assert json.loads((out / "tuning.json").read_text())["best"] == found["best"]
 
 
-def test_a_switchs_own_buffers_and_pauses_are_in_what_packets_see(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_switchs_own_buffers_and_pauses_are_in_what_packets_see(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Also, what packets ask beyond the bounds is told."""
     arguments = ["tune", "dcqcn", "--from", str(LEAF / "config_db.json"), "--from", str(LEAF / "nic.txt")]
     fast = ["--until", "3ms", "--evaluations", "4", "--seeds", "1", "--sensitivity", "0", "--packets", "1"]
-    assert run([*arguments, "--flows", "8", "--over", "kmin=1KB:100KB", *fast, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    assert run([*arguments, "--flows", "8", "--over", "kmin=1KB:100KB", *fast, "--write", str(tmp_path)]) == 0
+    assert "no more PAUSEs and drops" in " ".join(capsys.readouterr().out.split())
+    found = json.loads((tmp_path / "tuning.json").read_text())
     assert found["packets"]["start"]["pfc_pauses"] > 0  # its thresholds of megabytes fill the buffer
     assert found["start"]["kmin"] == 1048576
 
@@ -196,6 +200,7 @@ def test_what_is_typed_is_for_the_ports_that_are_named(capsys: pytest.CaptureFix
     said = capsys.readouterr()
     assert "nic-undo.sh is of an earlier run, not of this setting" in said.err
     assert "nothing to type for g: give a NIC's settings by --from too" in " ".join(said.out.split())
+    assert "no more PAUSEs and drops" not in said.out  # no packets ran
     assert "changes 2 ports" in (tmp_path / "README.txt").read_text()
     added = [each for each in json.loads((tmp_path / "patch.json").read_text()) if "QUEUE" in each["path"]]
     assert added
