@@ -114,6 +114,8 @@ def test_the_nics_times_among_themselves() -> None:
     assert found.apply == (Change("nic", "RPG_BYTE_RESET", 20_000),)
     (found,) = checks.nic(slow, None, dataclasses.replace(base, timer=1.0))
     assert found.apply == (Change("nic", "RPG_BYTE_RESET", 0),)  # 5 GB are more than the field holds
+    (found,) = checks.nic(slow, None, dataclasses.replace(base, timer=6.5534e-6))
+    assert found.apply == (Change("nic", "RPG_BYTE_RESET", 2**15 - 1),)  # all that it holds
 
 
 def test_the_nics_switches() -> None:

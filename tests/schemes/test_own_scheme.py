@@ -24,7 +24,7 @@ from fluidcc.engines.packet.run import refuse_undefined
 from fluidcc.results import schema
 from fluidcc.scenario.parameters import parameter
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "own_scheme"
 SIDES = ROOT / "tests" / "data" / "aimd_sides"  # fluid, packets and equilibrium of the example, written by hand
 POWERTCP = ROOT / "examples" / "powertcp"
