@@ -106,7 +106,7 @@ def scenario_of(
 def maker_of(found: fc.Audit) -> Any:
     """Return what makes incasts of settings, with the NICs' parameters where they are among the values."""
 
-    def make(byte_counter: float | None = None, **values: Any) -> fc.Scenario:
+    def make(byte_counter: float | None = None, timer: float | None = None, **values: Any) -> fc.Scenario:
         return scenario_of(found, mended=byte_counter is not None, **values)
 
     return make
@@ -114,8 +114,11 @@ def maker_of(found: fc.Audit) -> Any:
 
 def registers(found: fc.Audit) -> dict[str, float]:
     """Return the NIC's parameters that the audit would change, as it would."""
-    named = {canonical(base_name(change.path)) for each in found.findings for change in each.apply}
-    return {"byte_counter": NEVER} if "rpg_byte_reset" in named else {}
+    named = {canonical(base_name(each.path)): each.value for finding in found.findings for each in finding.apply}
+    if "rpg_byte_reset" not in named:
+        return {}
+    timer = {"timer": 1e-6 * float(named["rpg_time_reset"])} if "rpg_time_reset" in named else {}
+    return {"byte_counter": NEVER, **timer}
 
 
 def tune(found: fc.Audit, evaluations: int, seed: int = 1) -> fc.Tuning:
@@ -205,8 +208,9 @@ def rows_of(found: fc.Audit, tuned: fc.Tuning) -> list[tuple[str, str, str, str]
         old = start.get(name)
         change = "keep" if old is not None and np.isclose(old, value) else "change"
         rows.append((name, format_value(name, old) if old is not None else "", format_value(name, value), change))
-    if registers(found):
-        rows.append(("byte_counter", format_value("byte_counter", found.scheme.byte_counter), "off", "change"))
+    for name, value in registers(found).items():
+        shown = "off" if value >= NEVER else format_value(name, value)
+        rows.append((name, format_value(name, getattr(found.scheme, name)), shown, "change"))
     for metric in METRICS:
         unit = TUNED[metric][0] if metric in TUNED else "1"
         before, after = (worst(tuned, name, metric) for name in ("start", "best"))

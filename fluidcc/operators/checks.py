@@ -14,7 +14,7 @@ from fluidcc.operators import NicSettings, SwitchPort
 from fluidcc.operators.capacity import PACKETS, advice, least_kmin, shown, thresholds
 from fluidcc.operators.capacity import most as most_bytes
 from fluidcc.operators.config_db import ConfigDB
-from fluidcc.operators.finding import Finding, set_fields, set_registers
+from fluidcc.operators.finding import Change, Finding, set_fields, set_registers
 from fluidcc.operators.reference_thresholds import guide, yardsticks
 from fluidcc.operators.registers import BITS
 from fluidcc.operators.roce_queue import choose_queue
@@ -33,6 +33,7 @@ _MBPS = 1e6 / 8
 # Alphas that chips have, 1/128 to 8 (the paper's beta): sonic-buildimage's buffer templates.
 _POWERS = range(-7, 4)
 _LARGEST_BYTE_RESET = 2 ** BITS["rpg_byte_reset"] - 1
+_QUICK_TIMER = 100  # us, of NICs that grow by it alone
 
 
 _NO_RAMP = "enlarge the buffer: it holds no ramp of two packets"
@@ -393,13 +394,26 @@ def nic(port: SwitchPort, nic: NicSettings | None, scheme: DCQCN) -> Iterator[Fi
             "the byte counter dominates the rate increase",
             f"rpg_byte_reset fires every {show(events, TIME)} at line rate, the timer every {show(timer, TIME)}: "
             "the faster flow grows faster, against fairness (section 5.2)",
-            f"raise rpg_byte_reset to {needed} or more"
-            if needed <= _LARGEST_BYTE_RESET
-            else f"set rpg_byte_reset to 0, which turns it off: {needed} would do, but mlxconfig's field ends at "
-            f"{_LARGEST_BYTE_RESET}; flows then grow by the timer alone, and large ones may finish later: try it on a "
-            "fabric first, by fluidcc fabric --setting off:byte_counter=1000GB",
-            set_registers(RPG_BYTE_RESET=needed if needed <= _LARGEST_BYTE_RESET else 0),
+            *_without_bytes(scheme, needed),
         )
+
+
+def _without_bytes(scheme: DCQCN, needed: int) -> tuple[str, tuple[Change, ...]]:
+    """Return how flows come to grow by the timer and not by bytes, in words and in registers.
+
+    Without bytes a slow timer leaves large flows slow, and the queue is no shorter (``python -m benchmarks.timers``).
+    """
+    if needed <= _LARGEST_BYTE_RESET:
+        return f"raise rpg_byte_reset to {needed} or more", set_registers(RPG_BYTE_RESET=needed)
+    off = f"set rpg_byte_reset to 0, which turns it off ({needed} is beyond mlxconfig's field)"
+    then = "flows then grow by the timer alone, and large ones may finish later: try it on a fabric first, by"
+    command = "fluidcc fabric --setting off:byte_counter=1000GB"
+    if not scheme.cnp_interval * 1e6 < _QUICK_TIMER < round(scheme.timer * 1e6):
+        return f"{off}; {then} {command}", set_registers(RPG_BYTE_RESET=0)
+    return (
+        f"{off}, and rpg_time_reset to {_QUICK_TIMER}; {then} {command},timer={_QUICK_TIMER}us",
+        set_registers(RPG_BYTE_RESET=0, RPG_TIME_RESET=_QUICK_TIMER),
+    )
 
 
 def _field_widths(nic: NicSettings) -> Iterator[Finding]:

@@ -321,6 +321,14 @@ CASES = [
         _MOVED,
         name="within the field",
     ),
+    Case(
+        "the byte counter dominates the rate increase",
+        "warn",
+        BASE.settings(RPG_BYTE_RESET=32_767, RPG_TIME_RESET=300),
+        BASE.settings(RPG_BYTE_RESET=0, RPG_TIME_RESET=300),
+        _MOVED,
+        name="with a slow timer",
+    ),
     Case("the port is not overloaded", "ok", BASE.of(1), BASE.of(2)),
     Case("a fixed point exists", "ok", SLOW.of(50), SLOW.of(51), name="with as many flows as Pmax holds"),
     Case("a fixed point exists", "ok", BASE.of(2), BASE.of(1), name="with as few as fill the link"),
@@ -624,8 +632,12 @@ RULES: list[tuple[str, list[Callable[..., Files]]]] = [  # each way that a sugge
     (r"raise it above (\d+)", [lambda f, time: f.settings(RPG_TIME_RESET=int(time) + 1)]),
     (r"raise rpg_byte_reset to (\d+) or more", [lambda f, size: f.settings(RPG_BYTE_RESET=int(size))]),
     (
-        r"set rpg_byte_reset to (\d+), which turns it off: \d+ would do, but mlxconfig's field ends at 32767; .*",
+        r"set rpg_byte_reset to (\d+), which turns it off \(\d+ is beyond mlxconfig's field\); flows .*",
         [lambda f, size: f.settings(RPG_BYTE_RESET=int(size))],
+    ),
+    (
+        r"set rpg_byte_reset to (\d+), which turns it off \(.*\), and rpg_time_reset to (\d+); flows .*",
+        [lambda f, size, time: f.settings(RPG_BYTE_RESET=int(size), RPG_TIME_RESET=int(time))],
     ),
     (r"raise the drop probability to (\d+) %", [lambda f, percent: f.profile(green_drop_probability=percent)]),
     (r'set "wred_green_enable": "true" in WRED_PROFILE\|\w+', [lambda f: f.profile(wred_green_enable="true")]),

@@ -112,8 +112,12 @@ def test_the_nics_times_among_themselves() -> None:
     (found,) = checks.nic(slow, None, fast)
     assert "byte counter dominates" in found.what
     assert found.apply == (Change("nic", "RPG_BYTE_RESET", 20_000),)
-    (found,) = checks.nic(slow, None, dataclasses.replace(base, timer=1.0))
-    assert found.apply == (Change("nic", "RPG_BYTE_RESET", 0),)  # 5 GB are more than the field holds
+    quicker = (Change("nic", "RPG_BYTE_RESET", 0), Change("nic", "RPG_TIME_RESET", 100))
+    for timer, cnp, wanted in ((101e-6, 4e-6, 2), (100e-6, 4e-6, 1), (200e-6, 99e-6, 2), (200e-6, 100e-6, 1)):
+        each = dataclasses.replace(base, timer=timer, cnp_interval=cnp, alpha_timer=cnp)
+        (found,) = checks.nic(slow, None, each)
+        assert found.apply == quicker[:wanted]  # half a MB is more than the field holds; the timer stays above CNPs
+        assert (",timer=100us" in found.suggest) is (wanted == 2)
     (found,) = checks.nic(slow, None, dataclasses.replace(base, timer=6.5534e-6))
     assert found.apply == (Change("nic", "RPG_BYTE_RESET", 2**15 - 1),)  # all that it holds
 
