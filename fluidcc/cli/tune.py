@@ -238,16 +238,19 @@ def command(
 
 def _mends(scenario: Scenario, scheme: str, bounds: Mapping[str, Any]) -> list[str]:
     """Say what the audit would mend first of a NIC whose byte counter makes faster flows grow faster."""
+    from fluidcc.operators.checks import quick_timer
+
     if scheme != "dcqcn" or {"byte_counter", "timer"} & bounds.keys():
         return []
     flow = next(flow for flow in scenario.flows if flow.scheme.name == scheme)
     counter, timer = float(flow.scheme.byte_counter), float(flow.scheme.timer)
     if counter >= timer * float(flow.line_rate):
         return []
-    every = show(counter / float(flow.line_rate), TIME)
+    every, quick = show(counter / float(flow.line_rate), TIME), quick_timer(flow.scheme)
+    sets = ["--set byte_counter=1TB", *([f"--set timer={quick}us"] if quick else [])]
     return [
         f"the byte counter fires every {every} at line rate and the timer every {show(timer, TIME)}: the faster flow "
-        "grows faster, whatever the thresholds; add --set byte_counter=1TB, as if it were off (rpg_byte_reset 0)"
+        f"grows faster, whatever the thresholds; add {' '.join(sets)}, as if bytes were off (rpg_byte_reset 0)"
     ]
 
 

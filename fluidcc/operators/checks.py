@@ -399,21 +399,26 @@ def nic(port: SwitchPort, nic: NicSettings | None, scheme: DCQCN) -> Iterator[Fi
 
 
 def _without_bytes(scheme: DCQCN, needed: int) -> tuple[str, tuple[Change, ...]]:
-    """Return how flows come to grow by the timer and not by bytes, in words and in registers.
-
-    Without bytes a slow timer leaves large flows slow, and the queue is no shorter (``python -m benchmarks.timers``).
-    """
+    """Return how flows come to grow by the timer and not by bytes, in words and in registers."""
     if needed <= _LARGEST_BYTE_RESET:
         return f"raise rpg_byte_reset to {needed} or more", set_registers(RPG_BYTE_RESET=needed)
     off = f"set rpg_byte_reset to 0, which turns it off ({needed} is beyond mlxconfig's field)"
     then = "flows then grow by the timer alone, and large ones may finish later: try it on a fabric first, by"
     command = "fluidcc fabric --setting off:byte_counter=1000GB"
-    if not scheme.cnp_interval * 1e6 < _QUICK_TIMER < round(scheme.timer * 1e6):
+    if (timer := quick_timer(scheme)) is None:
         return f"{off}; {then} {command}", set_registers(RPG_BYTE_RESET=0)
     return (
-        f"{off}, and rpg_time_reset to {_QUICK_TIMER}; {then} {command},timer={_QUICK_TIMER}us",
-        set_registers(RPG_BYTE_RESET=0, RPG_TIME_RESET=_QUICK_TIMER),
+        f"{off}, and rpg_time_reset to {timer}; {then} {command},timer={timer}us",
+        set_registers(RPG_BYTE_RESET=0, RPG_TIME_RESET=timer),
     )
+
+
+def quick_timer(scheme: DCQCN) -> int | None:
+    """Return a shorter timer [us] for flows that grow by it alone; None of one that is short, or would pass CNPs.
+
+    With NVIDIA's 300 us large flows wait, and the queue is no shorter for it (``python -m benchmarks.timers``).
+    """
+    return _QUICK_TIMER if scheme.cnp_interval * 1e6 < _QUICK_TIMER < round(scheme.timer * 1e6) else None
 
 
 def _field_widths(nic: NicSettings) -> Iterator[Finding]:

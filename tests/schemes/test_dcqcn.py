@@ -432,3 +432,10 @@ def test_the_step_converges_to_the_printed_equations() -> None:
     assert trace.summary["queue_bytes"]["max_whole_run"] / KB == pytest.approx(max(queue), rel=STEP)
     last = [series[round(float(trace.dataset.time[-1]) / 0.125e-6)] for series in rates]
     assert trace["pacing_rate"].values[-1] / KB == pytest.approx(last, rel=STEP)
+
+
+def test_a_flow_whose_least_rate_is_above_its_line_rests_at_the_line_rate() -> None:
+    """Not beyond it, as where min_rate alone bounds it."""
+    scheme = dataclasses.replace(PAPER, min_rate=Rate(2e9))
+    assert balance.least_rate(scheme, 1e9) == 1e9
+    assert balance.least_rate(scheme, 3e9) == 2e9

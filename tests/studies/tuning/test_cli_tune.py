@@ -165,7 +165,7 @@ def test_where_nothing_is_found_the_byte_counter_is_named(sets: Any, bounds: Any
     scenario = resolve(fc.incast(2, rate="100Gbps", scheme=scheme))
     found = _mends(scenario, "dcqcn", bounds)
     assert bool(found) is hint
-    assert all("--set byte_counter=1TB" in each for each in found)
+    assert all("--set byte_counter=1TB --set timer=100us" in each for each in found)
 
 
 def test_what_packets_refuse_is_not_typed(
