@@ -58,7 +58,7 @@ def main() -> None:
     print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}", flush=True)
     for folder in options.folders:
         for timer in options.timers:
-            print(f"| {' | '.join(row(folder, 1e-6 * timer, options.evaluations))} |", flush=True)
+            print(f"| {' | '.join(row(folder, timer / 1e6, options.evaluations))} |", flush=True)
 
 
 if __name__ == "__main__":

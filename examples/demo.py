@@ -117,7 +117,7 @@ def registers(found: fc.Audit) -> dict[str, float]:
     named = {canonical(base_name(each.path)): each.value for finding in found.findings for each in finding.apply}
     if "rpg_byte_reset" not in named:
         return {}
-    timer = {"timer": 1e-6 * float(named["rpg_time_reset"])} if "rpg_time_reset" in named else {}
+    timer = {"timer": float(named["rpg_time_reset"]) / 1e6} if "rpg_time_reset" in named else {}
     return {"byte_counter": NEVER, **timer}
 
 
