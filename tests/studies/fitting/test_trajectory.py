@@ -18,6 +18,14 @@ def told(share: float) -> None:
     assert 0 < share < 1
 
 
+def test_the_share_done_rises_from_the_first_run_on() -> None:
+    """A bar that began at its end would say nothing."""
+    shares: list[float] = []
+    trajectory.minimise(lambda at: at[None] * np.ones((COUNT, 1)), np.full((COUNT, 1), 0.5), 1, shares.append)
+    assert shares[0] < 0.1 < shares[-1] < 1
+    assert shares == sorted(shares)
+
+
 @pytest.mark.parametrize(
     ("at", "slope"),
     [
