@@ -22,7 +22,8 @@ from fluidcc.units import show
 
 LEAF = Path(__file__).parents[1] / "examples" / "leaf-100g"
 NAMES = ("kmin", "kmax", "pmax", "g")
-OFF = ["--set", "byte_counter=1TB"]  # as the audit advises: with the NIC's own nothing is fair in many cases
+# As the audit advises: with the NIC's own nothing is fair in many cases.
+OFF = ["--set", "byte_counter=1TB", "--set", "timer=100us"]
 ALONE = ["--no-defaults", "--subject-to", "utilisation>=0.98"]  # flows of unlike paths have unlike rates
 KINDS = {
     "bursts of 1": ["--set", "burst=1"],
