@@ -291,9 +291,16 @@ def test_registers_are_alpha_fair(alpha):
     assert 8 < errors[0] / errors[1] < 12
 
 
-def test_proportional_fairness_of_a_linear_network():
+@pytest.mark.parametrize("alpha", [0.5, 1, 2, 8])
+def test_alpha_fairness_of_a_linear_network(alpha):
+    """The long path pays three prices: x^-alpha = 3 (1 - x)^-alpha."""
     A, C = networks.linear(3)
-    np.testing.assert_allclose(alpha_optimum(A, C, alpha=1), [0.25, 0.75, 0.75, 0.75], rtol=1e-3)
+    x = 1 / (1 + 3 ** (1 / alpha))
+    np.testing.assert_allclose(alpha_optimum(A, C, alpha=alpha), [x, 1 - x, 1 - x, 1 - x], rtol=1e-4)
+
+
+def test_max_min_fairness_of_a_linear_network():
+    A, C = networks.linear(3)
     np.testing.assert_allclose(max_min(A, C), 0.5)
 
 
