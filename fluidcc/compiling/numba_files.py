@@ -93,6 +93,9 @@ class _Cache(FunctionCache):
         stamp = self._impl.locator.get_source_stamp()
         self._cache_file = _WholeFiles(known._cache_path, self._impl.filename_base, stamp)
 
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        return self._load_overload(sig, target_context)
+
 
 def keep(dispatcher: Any, place: Path) -> None:
     """Have what a compiled function compiles kept in a folder, which Numba's setting names at this time.

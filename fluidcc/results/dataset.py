@@ -4,18 +4,55 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-import xarray as xr
 
 from fluidcc.errors import InputError
 from fluidcc.results.identity import Comparable
 from fluidcc.scenario.html import folded, table
 from fluidcc.surface import constructor
 
+if TYPE_CHECKING:
+    import xarray as xr
+
 Row = tuple[str, str]
 _OPTIONS = ("method", "tolerance", "drop", "missing_dims")  # of xarray's selections
+
+
+class Parts(NamedTuple):
+    """Arguments of `xarray.Dataset`, which takes as long to import as a short run of packets takes in all."""
+
+    variables: dict[str, Any]
+    coordinates: dict[str, Any]
+    attrs: dict[str, Any]
+
+
+class Lazy:
+    """Attribute ``dataset`` of a result: given whole or in parts, of which it is made when it is first asked for."""
+
+    def __set__(self, result: Any, given: xr.Dataset | Parts) -> None:
+        """Keep what is given; refuse what is no dataset: it has no variables to look up."""
+        if not isinstance(given, Parts):
+            import xarray as xr
+
+            if not isinstance(given, xr.Dataset):
+                raise InputError(
+                    f"{type(result).__name__}: expected an xarray.Dataset, not {repr(given)[:40]}; read a file by "
+                    "fluidcc.load"
+                )
+        vars(result)["dataset"] = given
+
+    def __get__(self, result: Any, owner: Any = None) -> xr.Dataset:
+        """Return the dataset; a class has none, nor has a copy before it is filled, and so the field has no default."""
+        kept = getattr(result, "__dict__", {}).get("dataset")
+        if kept is None:
+            raise AttributeError("dataset")
+        if isinstance(kept, Parts):
+            import xarray as xr
+
+            vars(result)["dataset"] = kept = xr.Dataset(*kept)
+        return kept
 
 
 @constructor()
@@ -31,15 +68,9 @@ class DatasetResult(Comparable):
         Units in ``attrs["units"]`` of each variable.
     """
 
-    dataset: xr.Dataset
-
-    def __post_init__(self) -> None:
-        """Refuse what is no dataset: it has no variables to look up."""
-        if not isinstance(self.dataset, xr.Dataset):
-            given = repr(self.dataset)[:40]
-            raise InputError(
-                f"{type(self).__name__}: expected an xarray.Dataset, not {given}; read a file by fluidcc.load"
-            )
+    dataset: Lazy
+    if not TYPE_CHECKING:
+        dataset = Lazy()  # which pyright would take for a default
 
     KEPT: ClassVar[tuple[str, ...]] = ()  # dimensions that stay with one entry if one is selected
     WHOLE: ClassVar[tuple[str, ...]] = ()  # dimensions whose parts are no result of the class

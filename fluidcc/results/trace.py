@@ -63,7 +63,7 @@ class Trace(DatasetResult):
     @property
     def summary(self) -> dict[str, Any]:
         """The engine's own metrics over the run's window, reduced at full resolution; keys as in the CLI."""
-        return json.loads(self.dataset.attrs["summary"])
+        return json.loads(vars(self)["dataset"].attrs["summary"])  # of a dataset or of its parts
 
     # -- parts -----------------------------------------------------------------------------------------------
 

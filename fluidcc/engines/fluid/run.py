@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from fluidcc.contract.registry import fluid_of
 from fluidcc.engines.fluid.dependencies import answer_delay
@@ -18,6 +17,7 @@ from fluidcc.engines.fluid.step_error import UNKNOWN, discretisation_error, tole
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.results import schema
+from fluidcc.results.dataset import Parts
 from fluidcc.results.memory import limit, require
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario
@@ -144,7 +144,7 @@ def _completion_times(scenario: Scenario, outcome: Outcome, began: list[float]) 
     return times
 
 
-def _dataset(scenario: Scenario, network: Network, plan: Plan, outcome: Outcome, summary: dict[str, Any]) -> xr.Dataset:
+def _dataset(scenario: Scenario, network: Network, plan: Plan, outcome: Outcome, summary: dict[str, Any]) -> Parts:
     kept = slice(None, None, plan.thin)
     times = np.arange(plan.samples)[kept] * (plan.stride * plan.dt)
     capacity = np.array([link.rate for link in scenario.links[: network.links]])

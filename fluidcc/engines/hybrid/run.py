@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from fluidcc.engines.common.jit import compiled
 from fluidcc.engines.common.outcome import Outcome, QueueMoments
@@ -22,6 +21,7 @@ from fluidcc.engines.packet.run import times_of
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar, waiting
 from fluidcc.results import schema
+from fluidcc.results.dataset import Parts
 from fluidcc.results.metrics import jain, rate_gap
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario
@@ -203,7 +203,7 @@ def sampled_rates(prepared: Prepared, sim: Sim) -> np.ndarray[Any, Any]:
     return outcome_of(prepared, sim).by_class(_rates(prepared, sim))
 
 
-def _dataset(scenario: Scenario, prepared: Prepared, sim: Sim, summary: dict[str, Any]) -> xr.Dataset:
+def _dataset(scenario: Scenario, prepared: Prepared, sim: Sim, summary: dict[str, Any]) -> Parts:
     times = prepared.times
     samples = sim.flow_samples
     shown = {"rate": _rates(prepared, sim), "pacing_rate": samples[:, :, 1]}

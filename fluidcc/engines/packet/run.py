@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from fluidcc.engines.common.jit import compiled
 from fluidcc.engines.common.outcome import Outcome, QueueMoments
@@ -22,6 +21,7 @@ from fluidcc.engines.packet.layout import LOGGED, PS, Sim
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar, waiting
 from fluidcc.results import schema
+from fluidcc.results.dataset import Parts
 from fluidcc.results.memory import limit, require
 from fluidcc.results.metrics import jain, rate_gap
 from fluidcc.results.trace import Trace
@@ -242,7 +242,7 @@ def summary_of(scenario: Scenario, plan: PreparedRun, sim: Sim, more: dict[str, 
     return schema.summary(schema.PACKET, scenario, [link.statistics() for link in found.links], values)
 
 
-def _dataset(scenario: Scenario, plan: PreparedRun, sim: Sim, summary: dict[str, Any]) -> xr.Dataset:
+def _dataset(scenario: Scenario, plan: PreparedRun, sim: Sim, summary: dict[str, Any]) -> Parts:
     rows = int(sim.core[0].sampled)
     times = np.arange(rows) * (plan.times.interval / PS)
     flows = sim.flow_samples[:rows]
