@@ -203,6 +203,24 @@ print(before, 0.5 in jax.tree.leaves(scheme), jax.tree.map(lambda x: x, scheme) 
     assert done.stdout.split() == ["False", "True", "True"]
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from fluidcc.cli import main; main('simulate dcqcn --flows 2 --until 10us --engine packet --json'.split())",
+        "import fluidcc as fc; fc.simulate(fc.incast(2), '10us', engine='packet').summary",
+    ],
+    ids=["command", "library"],
+)
+def test_packets_load_no_more_than_they_need(code: str) -> None:
+    """Each takes as long to import as a short run in all; the first of the two runs may compile."""
+    code = f"import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); {code}"
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.split())
+    assert "fluidcc.engines.packet.run" in loaded
+    assert not loaded & {"jax", "xarray", "pandas", "dask", "sympy", "matplotlib", "h5py", "scipy.linalg"}
+
+
 def test_no_helper_of_tests_is_named_as_a_standard_module() -> None:
     """Pytest puts folders of tests on the path, which processes that a test starts inherit: they would import ours."""
     ours = {path.stem for path in Path(__file__).parent.rglob("*.py")}

@@ -21,38 +21,11 @@ _OPTIONS = ("method", "tolerance", "drop", "missing_dims")  # of xarray's select
 
 
 class Parts(NamedTuple):
-    """Arguments of `xarray.Dataset`, which takes as long to import as a short run of packets takes in all."""
+    """Arguments of `xarray.Dataset`, which takes longer to import than a short run of packets takes in all."""
 
     variables: dict[str, Any]
     coordinates: dict[str, Any]
     attrs: dict[str, Any]
-
-
-class Lazy:
-    """Attribute ``dataset`` of a result: given whole or in parts, of which it is made when it is first asked for."""
-
-    def __set__(self, result: Any, given: xr.Dataset | Parts) -> None:
-        """Keep what is given; refuse what is no dataset: it has no variables to look up."""
-        if not isinstance(given, Parts):
-            import xarray as xr
-
-            if not isinstance(given, xr.Dataset):
-                raise InputError(
-                    f"{type(result).__name__}: expected an xarray.Dataset, not {repr(given)[:40]}; read a file by "
-                    "fluidcc.load"
-                )
-        vars(result)["dataset"] = given
-
-    def __get__(self, result: Any, owner: Any = None) -> xr.Dataset:
-        """Return the dataset; a class has none, nor has a copy before it is filled, and so the field has no default."""
-        kept = getattr(result, "__dict__", {}).get("dataset")
-        if kept is None:
-            raise AttributeError("dataset")
-        if isinstance(kept, Parts):
-            import xarray as xr
-
-            vars(result)["dataset"] = kept = xr.Dataset(*kept)
-        return kept
 
 
 @constructor()
@@ -68,9 +41,17 @@ class DatasetResult(Comparable):
         Units in ``attrs["units"]`` of each variable.
     """
 
-    dataset: Lazy
-    if not TYPE_CHECKING:
-        dataset = Lazy()  # which pyright would take for a default
+    dataset: xr.Dataset
+
+    def __post_init__(self) -> None:
+        """Refuse what is no dataset: it has no variables to look up."""
+        import xarray as xr
+
+        if not isinstance(self.dataset, xr.Dataset):
+            given = repr(self.dataset)[:40]
+            raise InputError(
+                f"{type(self).__name__}: expected an xarray.Dataset, not {given}; read a file by fluidcc.load"
+            )
 
     KEPT: ClassVar[tuple[str, ...]] = ()  # dimensions that stay with one entry if one is selected
     WHOLE: ClassVar[tuple[str, ...]] = ()  # dimensions whose parts are no result of the class
@@ -85,6 +66,11 @@ class DatasetResult(Comparable):
 
     def __getattr__(self, name: str) -> Any:
         """Variables, coordinates and methods of the dataset: ``trace.queue``, ``result.to_dataframe()``."""
+        if name == "dataset" and "_parts" in vars(self):  # see `fluidcc.results.trace.trace_of`
+            import xarray as xr
+
+            vars(self)["dataset"] = xr.Dataset(*vars(self).pop("_parts"))
+            return self.dataset
         if name.startswith("__") or name == "dataset":
             raise AttributeError(name)
         return getattr(self.dataset, name)

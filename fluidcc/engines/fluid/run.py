@@ -19,7 +19,7 @@ from fluidcc.progress import Bar
 from fluidcc.results import schema
 from fluidcc.results.dataset import Parts
 from fluidcc.results.memory import limit, require
-from fluidcc.results.trace import Trace
+from fluidcc.results.trace import Trace, trace_of
 from fluidcc.scenario.model import Scenario
 from fluidcc.units import TIME, quantity, show
 
@@ -90,7 +90,7 @@ def simulate(
             error = discretisation_error(runs, reported, float(np.max(network.packet)), plan.method)
     more = {"discretisation_error": error, "compile_s": compile_s, "wall_s": wall_s}
     summary = _summary(scenario, network, plan, outcome, seconds, more)
-    return Trace(_dataset(scenario, network, plan, outcome, summary))
+    return trace_of(_dataset(scenario, network, plan, outcome, summary))
 
 
 def _require_trace(network: Network, plan: Plan) -> None:

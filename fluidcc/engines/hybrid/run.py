@@ -23,7 +23,7 @@ from fluidcc.progress import Bar, waiting
 from fluidcc.results import schema
 from fluidcc.results.dataset import Parts
 from fluidcc.results.metrics import jain, rate_gap
-from fluidcc.results.trace import Trace
+from fluidcc.results.trace import Trace, trace_of
 from fluidcc.scenario.model import Scenario
 from fluidcc.units import TIME, show
 
@@ -52,7 +52,7 @@ def simulate(
     with Bar(f"simulating {show(prepared.times.until, TIME)}", round(prepared.times.until * 1e12), "ps") as bar:
         sim, wall_s = execute(prepared, seed, report=bar)
     summary = summary_of(scenario, prepared, sim, {"seed": seed, "compile_s": compile_s, "wall_s": wall_s})
-    return Trace(_dataset(scenario, prepared, sim, summary))
+    return trace_of(_dataset(scenario, prepared, sim, summary))
 
 
 def warm_up(prepared: Prepared) -> None:

@@ -24,7 +24,7 @@ from fluidcc.results import schema
 from fluidcc.results.dataset import Parts
 from fluidcc.results.memory import limit, require
 from fluidcc.results.metrics import jain, rate_gap
-from fluidcc.results.trace import Trace
+from fluidcc.results.trace import Trace, trace_of
 from fluidcc.scenario.model import Scenario
 from fluidcc.units import TIME, quantity, show
 
@@ -82,7 +82,7 @@ def traced(
     """
     sim, wall_s = execute(plan, seed, report=report)
     summary = summary_of(scenario, plan, sim, {"seed": seed, "compile_s": compile_s, "wall_s": wall_s})
-    return Trace(_dataset(scenario, plan, sim, summary))
+    return trace_of(_dataset(scenario, plan, sim, summary))
 
 
 def warm_up(plan: PreparedRun) -> None:
