@@ -221,6 +221,21 @@ def test_packets_load_no_more_than_they_need(code: str) -> None:
     assert not loaded & {"jax", "xarray", "pandas", "dask", "sympy", "matplotlib", "h5py", "scipy.linalg"}
 
 
+def test_compiled_code_calls_no_entry() -> None:
+    """An entry that was loaded has no bitcode, so its caller would be refused in all processes but the first."""
+    entries, calls = set[str](), set[str]()
+    for path in (PACKAGE / "engines").rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            made_by = [ast.unparse(each) for each in getattr(node, "decorator_list", [])]
+            if isinstance(node, ast.FunctionDef) and "entry" in made_by:
+                entries.add(node.name)
+            if {"entry", "kernel", "inlined", "inlined_by_llvm", "wrapping"} & {*made_by}:
+                calls |= {ast.unparse(each.func) for each in ast.walk(node) if isinstance(each, ast.Call)}
+    assert {"run", "one_step"} <= entries
+    assert "advance" in calls
+    assert not entries & {each.rpartition(".")[2] for each in calls}
+
+
 def test_no_helper_of_tests_is_named_as_a_standard_module() -> None:
     """Pytest puts folders of tests on the path, which processes that a test starts inherit: they would import ours."""
     ours = {path.stem for path in Path(__file__).parent.rglob("*.py")}

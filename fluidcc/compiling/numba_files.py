@@ -3,10 +3,9 @@
 Numba reads its index and its data as pickles, as they are: an index cut short by a full disk breaks every later run,
 and one that somebody planted is executed.
 
-It also does two things to load a function that what only Python calls, as `keep` is given, can do without. It imports
-all that may be compiled (SciPy's linear algebra among it), and it reads the function once more as bitcode, with which
-other functions could be compiled. Without both the packet loop is loaded in 0.05 s of CPU and 13 MB, not in 0.5 s and
-80 MB.
+Numba is made to load a function into which others may be compiled. For that it imports all that it can compile, SciPy's
+linear algebra among it, and parses LLVM's bitcode of the function. What Python alone calls needs neither. Without them
+the packet loop takes 0.035 s of a processor and 21 MB to load, not 0.40 s and 95 MB.
 """
 
 from __future__ import annotations
