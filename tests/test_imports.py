@@ -221,6 +221,20 @@ def test_packets_load_no_more_than_they_need(code: str) -> None:
     assert not loaded & {"jax", "xarray", "pandas", "dask", "sympy", "matplotlib", "h5py", "scipy.linalg"}
 
 
+def test_a_refused_scenario_loads_no_numpy() -> None:
+    """NumPy alone takes half as long as all else of a refusal."""
+    code = """
+import atexit, sys
+from fluidcc.cli import main
+atexit.register(lambda: print(*sys.modules))
+main("simulate dcqcn --flows -1 --engine packet".split())
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr[:15]) == (2, "fluidcc: flows:")
+    assert "fluidcc.builders.rows" in done.stdout.split()
+    assert not {"numpy", *HEAVY} - {"typer"} & set(done.stdout.split())
+
+
 def test_compiled_code_calls_no_entry() -> None:
     """An entry that was loaded has no bitcode, so its caller would be refused in all processes but the first."""
     entries, calls = set[str](), set[str]()
