@@ -203,6 +203,53 @@ print(before, 0.5 in jax.tree.leaves(scheme), jax.tree.map(lambda x: x, scheme) 
     assert done.stdout.split() == ["False", "True", "True"]
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from fluidcc.cli import main; main('simulate dcqcn --flows 2 --until 10us --engine packet --json'.split())",
+        "import fluidcc as fc; fc.simulate(fc.incast(2), '10us', engine='packet').summary",
+    ],
+    ids=["command", "library"],
+)
+def test_packets_load_no_more_than_they_need(code: str) -> None:
+    """Each takes as long to import as a short run in all; the first of the two runs may compile."""
+    code = f"import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); {code}"
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.split())
+    assert "fluidcc.engines.packet.run" in loaded
+    assert not loaded & {"jax", "xarray", "pandas", "dask", "sympy", "matplotlib", "h5py", "scipy.linalg"}
+
+
+def test_a_refused_scenario_loads_no_numpy() -> None:
+    """NumPy alone takes half as long as all else of a refusal."""
+    code = """
+import atexit, sys
+from fluidcc.cli import main
+atexit.register(lambda: print(*sys.modules))
+main("simulate dcqcn --flows -1 --engine packet".split())
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr[:15]) == (2, "fluidcc: flows:")
+    assert "fluidcc.builders.rows" in done.stdout.split()
+    assert not {"numpy", *HEAVY} - {"typer"} & set(done.stdout.split())
+
+
+def test_compiled_code_calls_no_entry() -> None:
+    """An entry that was loaded has no bitcode, so its caller would be refused in all processes but the first."""
+    entries, calls = set[str](), set[str]()
+    for path in (PACKAGE / "engines").rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            made_by = [ast.unparse(each) for each in getattr(node, "decorator_list", [])]
+            if isinstance(node, ast.FunctionDef) and "entry" in made_by:
+                entries.add(node.name)
+            if {"entry", "kernel", "inlined", "inlined_by_llvm", "wrapping"} & {*made_by}:
+                calls |= {ast.unparse(each.func) for each in ast.walk(node) if isinstance(each, ast.Call)}
+    assert {"run", "one_step"} <= entries
+    assert "advance" in calls
+    assert not entries & {each.rpartition(".")[2] for each in calls}
+
+
 def test_no_helper_of_tests_is_named_as_a_standard_module() -> None:
     """Pytest puts folders of tests on the path, which processes that a test starts inherit: they would import ours."""
     ours = {path.stem for path in Path(__file__).parent.rglob("*.py")}

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Container, Sequence
+from numbers import Real
 from typing import Any
-
-import numpy as np
 
 from fluidcc.contract import registry
 from fluidcc.errors import InputError
@@ -88,7 +87,7 @@ def flow_row(row: Sequence[Any], index: int, hosts: Container[int], which: str) 
 
 def _told(host: Any) -> str:
     """Format the host that was given, for a message; NumPy's numbers print as plain ones."""
-    return f"{host:g}" if isinstance(host, (int, float, np.number)) else repr(host)[:20]
+    return f"{float(host):g}" if isinstance(host, Real) else repr(host)[:20]
 
 
 def _node(host: Any) -> int | None:

@@ -83,9 +83,9 @@ def command(
         for one, found in zip(scenarios, traces, strict=True):
             shown = " (shown)" if found is trace else ""
             output.tell(f"packets of {float(one.packet_size):g} B{shown}: {_in_short(found)}")
-    # A name that is no UTF-8 must not keep the trace from being written.
-    trace.dataset.attrs["command"] = " ".join(["fluidcc", *sys.argv[1:]]).encode(errors="backslashreplace").decode()
-    if out is not None:
+    if out is not None:  # a name that is no UTF-8 must not keep the trace from being written
+        command = " ".join(["fluidcc", *sys.argv[1:]]).encode(errors="backslashreplace").decode()
+        trace.dataset.attrs["command"] = command
         trace.save(out)
     if plot is not None:
         trace.plot().write(plot)
@@ -95,7 +95,7 @@ def command(
     if json:
         output.print_json(trace.summary)
     else:
-        _print(request, trace.summary, trace.dataset.attrs.get("dt_s"), rtol)
+        _print(request, trace.summary, trace.dataset.attrs["dt_s"] if engine == "fluid" else None, rtol)
 
 
 def _badness(trace: Trace) -> tuple[float, float]:

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-import xarray as xr
 
 from fluidcc.errors import InputError
 from fluidcc.results.identity import Comparable
 from fluidcc.scenario.html import folded, table
 from fluidcc.surface import constructor
 
+if TYPE_CHECKING:
+    import xarray as xr
+
 Row = tuple[str, str]
 _OPTIONS = ("method", "tolerance", "drop", "missing_dims")  # of xarray's selections
+
+
+class Parts(NamedTuple):
+    """Arguments of `xarray.Dataset`, which takes longer to import than a short run of packets takes in all."""
+
+    variables: dict[str, Any]
+    coordinates: dict[str, Any]
+    attrs: dict[str, Any]
 
 
 @constructor()
@@ -35,6 +45,8 @@ class DatasetResult(Comparable):
 
     def __post_init__(self) -> None:
         """Refuse what is no dataset: it has no variables to look up."""
+        import xarray as xr
+
         if not isinstance(self.dataset, xr.Dataset):
             given = repr(self.dataset)[:40]
             raise InputError(
@@ -54,6 +66,11 @@ class DatasetResult(Comparable):
 
     def __getattr__(self, name: str) -> Any:
         """Variables, coordinates and methods of the dataset: ``trace.queue``, ``result.to_dataframe()``."""
+        if name == "dataset" and "_parts" in vars(self):  # see `fluidcc.results.trace.trace_of`
+            import xarray as xr
+
+            vars(self)["dataset"] = xr.Dataset(*vars(self).pop("_parts"))
+            return self.dataset
         if name.startswith("__") or name == "dataset":
             raise AttributeError(name)
         return getattr(self.dataset, name)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 CLOCKS = frozenset(
     {"compile_s", "wall_s", "setup_s", "analysis_s", "points_per_s"}
@@ -30,6 +32,8 @@ class Comparable:
 
 def same(a: Any, b: Any) -> bool:
     """Check whether two values are of one type and exactly alike, including what they contain."""
+    import xarray as xr
+
     if type(a) is not type(b):
         return False
     if isinstance(a, xr.Dataset):

@@ -14,15 +14,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import xarray as xr
 
 from fluidcc.surface import public
 
+if TYPE_CHECKING:
+    import xarray as xr
+
 Array = np.ndarray[Any, Any]
-Values = TypeVar("Values", Array, xr.DataArray)
+Values = TypeVar("Values", Array, "xr.DataArray")
 
 PERCENTILES = (5, 50, 95, 99)
 DRAINED = 0.05  # share of its peak at which a queue counts as drained
@@ -70,11 +72,11 @@ def jain(rates: Any, weights: Any = None, axis: int = -1) -> Any:
 
 def rate_gap(rates: Values, axis: int = -1) -> Values:
     """Largest less smallest rate, over the dimension ``flow`` of a signal or an axis of an array."""
-    if isinstance(rates, xr.DataArray):
-        gap = rates.max("flow") - rates.min("flow")
-        gap.attrs = {"units": rates.attrs.get("units", "bytes/s"), "long_name": "largest less smallest rate"}
-        return gap
-    return np.max(rates, axis=axis) - np.min(rates, axis=axis)
+    if isinstance(rates, np.ndarray):
+        return np.max(rates, axis=axis) - np.min(rates, axis=axis)
+    gap = rates.max("flow") - rates.min("flow")
+    gap.attrs = {"units": rates.attrs.get("units", "bytes/s"), "long_name": "largest less smallest rate"}
+    return gap
 
 
 def most_loaded(means: Any) -> Any:

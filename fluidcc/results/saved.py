@@ -6,11 +6,14 @@ What an earlier version did not write yet may be missing.
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray as xr
 
 from fluidcc.results.schema import COORDINATES, METRICS, VARIABLES
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 _NUMBERS = "fiu"
 _OF_BEST = ("queue_bytes.mean", "utilisation", "jain")  # what any sweep's best point is found by

@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from fluidcc.builders import toml_file
+from fluidcc.results.dataset import Parts
 from fluidcc.results.metrics import PERCENTILES, most_loaded
 from fluidcc.scenario.model import Scenario
 from fluidcc.version import VERSION
@@ -235,8 +235,8 @@ def dataset(
     observables: Mapping[str, tuple[str, str]],
     summary: Mapping[str, Any],
     attrs: Mapping[str, Any],
-) -> xr.Dataset:
-    """The dataset of a run.
+) -> Parts:
+    """The dataset of a run, in parts.
 
     Parameters
     ----------
@@ -289,7 +289,7 @@ def dataset(
     }
     names = [name for name, engines in ATTRIBUTES.items() if engine in engines]
     _same_names(f"attributes of the {engine} engine", said, names, names)
-    return xr.Dataset(variables, coordinates, {name: said[name] for name in names})
+    return Parts(variables, coordinates, {name: said[name] for name in names})
 
 
 def _same_names(what: str, found: Mapping[str, Any], must: Sequence[str], may: Sequence[str]) -> None:

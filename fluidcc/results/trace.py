@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from fluidcc.errors import InputError
 from fluidcc.files import read_netcdf, write_netcdf
 from fluidcc.results import metrics
-from fluidcc.results.dataset import DatasetResult, Row
+from fluidcc.results.dataset import DatasetResult, Parts, Row
 from fluidcc.results.drawing import draw
 from fluidcc.results.saved import problem_of_trace
 from fluidcc.results.text import label, shown
@@ -63,7 +63,7 @@ class Trace(DatasetResult):
     @property
     def summary(self) -> dict[str, Any]:
         """The engine's own metrics over the run's window, reduced at full resolution; keys as in the CLI."""
-        return json.loads(self.dataset.attrs["summary"])
+        return json.loads((vars(self).get("_parts") or self.dataset).attrs["summary"])
 
     # -- parts -----------------------------------------------------------------------------------------------
 
@@ -165,3 +165,10 @@ class Trace(DatasetResult):
         fluidcc.plotting.style.Picture
         """
         return draw("plot_trace", self, title=title, equilibrium=equilibrium)
+
+
+def trace_of(parts: Parts) -> Trace:
+    """Make a trace of the parts of its dataset, which is made when it is first asked for."""
+    trace = object.__new__(Trace)
+    vars(trace)["_parts"] = parts
+    return trace

@@ -288,6 +288,25 @@ def test_processes_that_start_with_nothing_at_the_same_time_all_work(made: tuple
     assert ended(start(made[0], top)) == (f"{ANSWERS} 6", [])
 
 
+def test_machine_code_is_loaded_but_never_compiled_into_a_caller(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kept without its bitcode, of which a caller would be made: one that calls nothing would crash."""
+
+    def plus(x: int) -> int:
+        return x + 1
+
+    place = folder.folder("numba", DIGEST)
+    assert place is not None
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(place))
+    for hits in (0, 1):
+        compiled = njit(plus)
+        keep(compiled, place)
+        assert compiled(2) == 3
+        assert sum(compiled.stats.cache_hits.values()) == hits
+    assert njit(lambda x: x - 1)(2) == 1  # what is not kept is compiled as ever
+    with pytest.raises(RuntimeError, match="unfit for linking"):
+        njit(lambda x: compiled(x))(2)
+
+
 @pytest.mark.parametrize(
     "error", [OSError(28, "No space left on device"), FileNotFoundError(2, "gone")], ids=["full", "gone"]
 )

@@ -22,11 +22,11 @@ from fluidcc.proofs.verdict.claim import Finding
 from fluidcc.proofs.verdict.claim import Result as ClaimResult
 from fluidcc.proofs.verdict.figure import Check, Figure
 from fluidcc.proofs.verdict.figure import Result as FigureResult
-from fluidcc.results.dataset import DatasetResult
+from fluidcc.results.dataset import DatasetResult, Parts
 from fluidcc.results.grid import Grid
 from fluidcc.results.identity import Comparable, same
 from fluidcc.results.metrics import Oscillation
-from fluidcc.results.trace import Trace
+from fluidcc.results.trace import Trace, trace_of
 from fluidcc.studies.fitting.measured import Measured
 from fluidcc.studies.fitting.result import Estimate
 from fluidcc.studies.sweeps.branches import branches_of
@@ -541,6 +541,20 @@ def test_a_traced_scenario_can_be_shown() -> None:
     jax.make_jaxpr(show)(1.0)
     assert "DCQCN(g=traced)" in texts[0]
     assert "1 class of flows" in texts[0]
+
+
+def test_a_dataset_is_made_of_its_parts_once_when_asked_for() -> None:
+    """So a change of it stays; copies and pickles before that have the same parts."""
+    parts = Parts({"queue": ("time", np.arange(3.0))}, {"time": np.arange(3.0)}, {"summary": '{"jain": 1.0}'})
+    trace = trace_of(parts)
+    assert trace.summary == {"jain": 1.0}
+    assert "dataset" not in vars(trace)
+    copies = copy.copy(trace), pickle.loads(pickle.dumps(trace)), dataclasses.replace(trace)
+    trace.dataset.attrs["summary"] = '{"jain": 0.5}'
+    assert trace.summary == {"jain": 0.5}
+    assert trace.dataset is trace.dataset
+    assert [each.summary for each in copies] == [{"jain": 1.0}] * 2 + [{"jain": 0.5}]
+    assert copies[0].dataset.identical(xr.Dataset(*parts))
 
 
 def test_what_is_no_dataset_is_no_result() -> None:

@@ -100,7 +100,10 @@ def inlined_by_llvm(function: _F) -> _F:
 
 
 def entry(function: _F) -> _F:
-    """Compile what Python calls, and keep it in the cache folder; it runs without Python's lock, so in threads."""
+    """Compile what Python calls, and keep it in the cache folder; it runs without Python's lock, so in threads.
+
+    Compiled code calls no entry: one that was loaded cannot be compiled into a caller.
+    """
     made = numba.njit(**_OPTIONS, nogil=True)(function)
     place = "" if config.DISABLE_JIT else cache_folder(function.__module__)
     if place:

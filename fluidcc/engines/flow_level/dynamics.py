@@ -12,7 +12,7 @@ import numpy as np
 from fluidcc.contract import registry
 from fluidcc.engines.common.topology import Topology
 from fluidcc.engines.flow_level import dispatch, memory, senders
-from fluidcc.engines.flow_level.hosts import answering
+from fluidcc.engines.flow_level.hosts import answers_left
 from fluidcc.engines.flow_level.layout import Alone, Paths, Ports
 from fluidcc.engines.flow_level.load import Load, load_of
 from fluidcc.engines.flow_level.memory import FULL, HELD, IDLE, LEFT, OVER, PAUSES, STATUS, STEP, USED
@@ -89,7 +89,7 @@ def run(
         report(0.0)  # it is compiled
     steps, began = 0, time.perf_counter()
     clock, last = began, until / dt + _FOUND
-    while (now[LEFT] > 0 or now[USED] > 0 or answering(m)) and now[STEP] < last:  # loads are of all bytes
+    while (now[LEFT] > 0 or now[USED] > 0 or answers_left(m)) and now[STEP] < last:  # loads are of all bytes
         steps += law.go(m, dt, math.ceil(min(_STEPS, last - now[STEP])), given)
         if now[STATUS] == FULL:
             m = m._replace(slots=memory.grown(m.slots), used=np.concatenate([m.used, np.arange(slots, 2 * slots)]))
@@ -104,7 +104,7 @@ def run(
             now[STEP] = memory.step_of(float(begins[heap[0]]), dt)
             for each in (m.ports.seen, m.ports.acks, m.ports.next_acks, m.ports.waiting_acks):
                 each[:] = 0.0
-        elif now[USED] == 0 and now[HELD] == 0 and not answering(m):
+        elif now[USED] == 0 and now[HELD] == 0 and not answers_left(m):
             break
         if report is not None:
             report(1.0 - now[LEFT] / count)

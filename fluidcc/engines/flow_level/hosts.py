@@ -32,7 +32,7 @@ def acknowledge(m: Any, dt: Any) -> None:
         slots.acked[s] = acked
 
 
-@entry
+@kernel
 def answering(m: Any) -> Any:
     """Check whether ACKs are on their way."""
     for k in range(len(m.net.used)):
@@ -40,6 +40,12 @@ def answering(m: Any) -> Any:
         if m.ports.acks[p] + m.ports.waiting_acks[p] > 0.0:
             return True
     return False
+
+
+@entry
+def answers_left(m: Any) -> Any:
+    """Check whether ACKs are on their way; called from Python."""
+    return answering(m)
 
 
 @kernel

@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from fluidcc.contract.registry import fluid_of
 from fluidcc.engines.fluid.dependencies import answer_delay
@@ -19,7 +18,7 @@ from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.results import schema
 from fluidcc.results.memory import limit, require
-from fluidcc.results.trace import Trace
+from fluidcc.results.trace import Trace, trace_of
 from fluidcc.scenario.model import Scenario
 from fluidcc.units import TIME, quantity, show
 
@@ -90,7 +89,7 @@ def simulate(
             error = discretisation_error(runs, reported, float(np.max(network.packet)), plan.method)
     more = {"discretisation_error": error, "compile_s": compile_s, "wall_s": wall_s}
     summary = _summary(scenario, network, plan, outcome, seconds, more)
-    return Trace(_dataset(scenario, network, plan, outcome, summary))
+    return _trace(scenario, network, plan, outcome, summary)
 
 
 def _require_trace(network: Network, plan: Plan) -> None:
@@ -144,7 +143,7 @@ def _completion_times(scenario: Scenario, outcome: Outcome, began: list[float]) 
     return times
 
 
-def _dataset(scenario: Scenario, network: Network, plan: Plan, outcome: Outcome, summary: dict[str, Any]) -> xr.Dataset:
+def _trace(scenario: Scenario, network: Network, plan: Plan, outcome: Outcome, summary: dict[str, Any]) -> Trace:
     kept = slice(None, None, plan.thin)
     times = np.arange(plan.samples)[kept] * (plan.stride * plan.dt)
     capacity = np.array([link.rate for link in scenario.links[: network.links]])
@@ -160,4 +159,4 @@ def _dataset(scenario: Scenario, network: Network, plan: Plan, outcome: Outcome,
         if name in outcome.trace:  # else of a mechanism that is off
             arrays[name] = outcome.trace[name][kept, :, 0]
     attrs = {"dt_s": plan.dt, "rtol": plan.rtol or 0.0, "method": plan.method, "dtype": plan.dtype}
-    return schema.dataset(schema.FLUID, scenario, times, arrays, observables, summary, attrs)
+    return trace_of(schema.dataset(schema.FLUID, scenario, times, arrays, observables, summary, attrs))

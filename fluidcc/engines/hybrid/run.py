@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from fluidcc.engines.common.jit import compiled
 from fluidcc.engines.common.outcome import Outcome, QueueMoments
@@ -23,7 +22,7 @@ from fluidcc.errors import InputError
 from fluidcc.progress import Bar, waiting
 from fluidcc.results import schema
 from fluidcc.results.metrics import jain, rate_gap
-from fluidcc.results.trace import Trace
+from fluidcc.results.trace import Trace, trace_of
 from fluidcc.scenario.model import Scenario
 from fluidcc.units import TIME, show
 
@@ -52,7 +51,7 @@ def simulate(
     with Bar(f"simulating {show(prepared.times.until, TIME)}", round(prepared.times.until * 1e12), "ps") as bar:
         sim, wall_s = execute(prepared, seed, report=bar)
     summary = summary_of(scenario, prepared, sim, {"seed": seed, "compile_s": compile_s, "wall_s": wall_s})
-    return Trace(_dataset(scenario, prepared, sim, summary))
+    return _trace(scenario, prepared, sim, summary)
 
 
 def warm_up(prepared: Prepared) -> None:
@@ -203,7 +202,7 @@ def sampled_rates(prepared: Prepared, sim: Sim) -> np.ndarray[Any, Any]:
     return outcome_of(prepared, sim).by_class(_rates(prepared, sim))
 
 
-def _dataset(scenario: Scenario, prepared: Prepared, sim: Sim, summary: dict[str, Any]) -> xr.Dataset:
+def _trace(scenario: Scenario, prepared: Prepared, sim: Sim, summary: dict[str, Any]) -> Trace:
     times = prepared.times
     samples = sim.flow_samples
     shown = {"rate": _rates(prepared, sim), "pacing_rate": samples[:, :, 1]}
@@ -218,4 +217,6 @@ def _dataset(scenario: Scenario, prepared: Prepared, sim: Sim, summary: dict[str
     arrays = {"queue": sim.link_samples[:, :, 0], "sent": sim.link_samples[:, :, 1]}
     arrays |= {variable: found.by_class(values) for variable, values in shown.items()}
     instants = np.arange(len(samples)) * times.interval
-    return schema.dataset(schema.HYBRID, scenario, instants, arrays, observables, summary, {"seed": summary["seed"]})
+    return trace_of(
+        schema.dataset(schema.HYBRID, scenario, instants, arrays, observables, summary, {"seed": summary["seed"]})
+    )

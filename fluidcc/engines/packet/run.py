@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from fluidcc.engines.common.jit import compiled
 from fluidcc.engines.common.outcome import Outcome, QueueMoments
@@ -24,7 +23,7 @@ from fluidcc.progress import Bar, waiting
 from fluidcc.results import schema
 from fluidcc.results.memory import limit, require
 from fluidcc.results.metrics import jain, rate_gap
-from fluidcc.results.trace import Trace
+from fluidcc.results.trace import Trace, trace_of
 from fluidcc.scenario.model import Scenario
 from fluidcc.units import TIME, quantity, show
 
@@ -82,7 +81,7 @@ def traced(
     """
     sim, wall_s = execute(plan, seed, report=report)
     summary = summary_of(scenario, plan, sim, {"seed": seed, "compile_s": compile_s, "wall_s": wall_s})
-    return Trace(_dataset(scenario, plan, sim, summary))
+    return _trace(scenario, plan, sim, summary)
 
 
 def warm_up(plan: PreparedRun) -> None:
@@ -242,7 +241,7 @@ def summary_of(scenario: Scenario, plan: PreparedRun, sim: Sim, more: dict[str, 
     return schema.summary(schema.PACKET, scenario, [link.statistics() for link in found.links], values)
 
 
-def _dataset(scenario: Scenario, plan: PreparedRun, sim: Sim, summary: dict[str, Any]) -> xr.Dataset:
+def _trace(scenario: Scenario, plan: PreparedRun, sim: Sim, summary: dict[str, Any]) -> Trace:
     rows = int(sim.core[0].sampled)
     times = np.arange(rows) * (plan.times.interval / PS)
     flows = sim.flow_samples[:rows]
@@ -278,7 +277,9 @@ def _dataset(scenario: Scenario, plan: PreparedRun, sim: Sim, summary: dict[str,
         arrays |= {"class_queue": classes[..., 0], "class_sent": classes[..., 1]}
     if sim.log.size:
         arrays |= _events(plan, sim)
-    return schema.dataset(schema.PACKET, scenario, times, arrays, observables, summary, {"seed": summary["seed"]})
+    return trace_of(
+        schema.dataset(schema.PACKET, scenario, times, arrays, observables, summary, {"seed": summary["seed"]})
+    )
 
 
 def _events(plan: PreparedRun, sim: Sim) -> dict[str, np.ndarray]:

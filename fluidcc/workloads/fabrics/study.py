@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
-from scipy import stats
 
 from fluidcc.errors import InputError
 from fluidcc.results.drawing import draw
@@ -371,5 +370,7 @@ def interval(values: Any) -> tuple[float, float, float]:
     mean = float(values.mean())
     if len(values) < 2:
         return mean, float("nan"), float("nan")
+    from scipy import stats
+
     half = float(stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
     return mean, mean - half, mean + half

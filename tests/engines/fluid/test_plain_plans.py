@@ -252,7 +252,7 @@ def simulated(monkeypatch: pytest.MonkeyPatch, made: plan.Plan, waits: tuple[flo
         "Bar": bar,
         "discretisation_error": compared("steps"), "tolerance_error": compared("tolerance"),
         "_summary": lambda scenario, network, plan, outcome, seconds, more: seen.update(more=more, seconds=seconds),
-        "_dataset": lambda *given: None, "Trace": lambda dataset: None,
+        "_trace": lambda *given: None,
     }  # fmt: skip
     for name, value in names.items():
         monkeypatch.setattr(run, name, value)
@@ -351,7 +351,7 @@ def test_bytes_sent_are_what_the_link_could_have_less_what_it_did_not() -> None:
     signals = {name: np.zeros((8, 1, 1)) for name in ("rate", "pacing_rate")}
     outcome: Any = SimpleNamespace(queue=queue, trace={"idle": idle, **signals})
     thin = dataclasses.replace(PLAN, thin=2)
-    found = run._dataset(scenario, network_of(scenario), thin, outcome, {"scheme": "none", "flows": 1})
+    found = run._trace(scenario, network_of(scenario), thin, outcome, {"scheme": "none", "flows": 1})
     times = np.arange(0, 8, 2) * 1.5
     np.testing.assert_allclose(found["time"], times)
     np.testing.assert_allclose(found["sent"].values[:, 0], times * 1.25e9 - np.arange(0, 8, 2) * 1e8)

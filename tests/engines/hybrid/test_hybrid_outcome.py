@@ -165,7 +165,7 @@ def test_signals_are_the_samples_of_links_and_classes() -> None:
     sim.flow_samples[:, :, 0] = 0.0
     sim.flow_samples[:, :, 1] = np.arange(9)[:, None] * [1.0, 2.0, 4.0]
     summary = run.summary_of(scenario, prepared, sim, {"seed": 7, "compile_s": 0.0, "wall_s": 0.0})
-    found = run._dataset(scenario, prepared, sim, summary)
+    found = run._trace(scenario, prepared, sim, summary)
     np.testing.assert_allclose(found["time"], np.arange(9) * INTERVAL)
     assert found["queue"].values[:, 0].tolist() == list(range(0, 18, 2))
     assert found["sent"].values[:, 0].tolist() == list(range(1, 18, 2))
@@ -186,7 +186,7 @@ def test_observables_of_schemes_share_columns_and_flows_without_them_have_none()
     sim.flow_samples[:] = np.arange(36).reshape(3, 3, 4)
     sim.flows["sent_close"] = 1.0
     summary = run.summary_of(scenario, prepared, sim, {"seed": 0, "compile_s": 0.0, "wall_s": 0.0})
-    found = run._dataset(scenario, prepared, sim, summary)
+    found = run._trace(scenario, prepared, sim, summary)
     np.testing.assert_array_equal(found["target_rate"], [[2, math.nan, 10], [14, math.nan, 22], [26, math.nan, 34]])
     np.testing.assert_array_equal(found["alpha"][1], [15, math.nan, 23])
 
