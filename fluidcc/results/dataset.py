@@ -66,11 +66,14 @@ class DatasetResult(Comparable):
 
     def __getattr__(self, name: str) -> Any:
         """Variables, coordinates and methods of the dataset: ``trace.queue``, ``result.to_dataframe()``."""
-        if name == "dataset" and "_parts" in vars(self):  # see `fluidcc.results.trace.trace_of`
+        parts = vars(self).get("_parts")  # see `fluidcc.results.trace.trace_of`
+        if name == "dataset" and parts is not None:
             import xarray as xr
 
-            vars(self)["dataset"] = xr.Dataset(*vars(self).pop("_parts"))
-            return self.dataset
+            vars(self).setdefault("dataset", xr.Dataset(*parts))  # of threads that ask at once one's is kept
+            vars(self).pop("_parts", None)
+        if name == "dataset" and name in vars(self):
+            return vars(self)[name]
         if name.startswith("__") or name == "dataset":
             raise AttributeError(name)
         return getattr(self.dataset, name)

@@ -129,6 +129,7 @@ def alpha_optimum(A: ArrayLike, C: ArrayLike, *, alpha: float) -> Array:
         loss,
         np.full(len(start), 0.9),
         jac=lambda x: -weight * x**-alpha,
+        hess=lambda x: np.diag(alpha * weight * x ** (-alpha - 1)),
         method="trust-constr",
         constraints=LinearConstraint(matrix * start / capacities[:, None], -np.inf, 1.0),
         bounds=[(1e-6, None)] * len(start),
