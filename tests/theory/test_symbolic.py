@@ -198,6 +198,8 @@ def test_branches_are_those_of_the_numbers() -> None:
     assert {str(each) for each in one.assumed} == {"a <= b", "a < b", "b > a", "a < 5", "a - b < -a + b"}
     with pytest.raises(ValueError, match="there is such a symbol"):
         one.symbol("a", 1.0)
+    signs = [one.symbol(name, value).is_positive for name, value in (("c", 1e-9), ("d", 0.0), ("e", -1.0))]
+    assert signs == [True, None, None]
 
 
 def test_a_law_of_another_package_runs_on_symbols() -> None:

@@ -96,6 +96,7 @@ def test_margins_in_degrees_and_decibels(
     assert found.gain_margin == (None if decibels is None else pytest.approx(decibels))
     assert found.delay_margin == (0.25 if stable else None)
     assert (found.critical_feedback_delay, found.crossing_frequency, found.paper_phase_margin) == (0.5, 8.0, 55.0)
+    assert "critical feedback delay 500ms" in repr(found)
     assert stability._of(cast(Any, None), given, 4.0, equal=False).paper_phase_margin is None
     state[0] = "unresolved"
     assert stability._of(cast(Any, None), given, 4.0, equal=True).stable is None

@@ -56,6 +56,7 @@ def test_what_grows_or_alternates() -> None:
     ("oscillations", "kind", "settled"),
     [
         ([7.0, 7.001, 7.0], "cycle", True),
+        ([99.0, 100.0, 99.0], "cycle", True),  # 1 % to the bit, in the past and to come
         ([7.0, 7.5, 7.0], "irregular", False),
         ([7.0, 7.5, 8.0], "growing", False),
         ([7.0, 6.5, 6.0], "decaying", False),
