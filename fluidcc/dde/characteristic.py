@@ -168,7 +168,7 @@ def newton(system: DelaySystem, s: Array, steps: int = _NEWTON_STEPS) -> tuple[A
         slope = (u[:, None, :, -1].conj() @ one.derivative(here) @ vh[:, -1, :, None].conj())[:, 0, 0]
         room = 0.5 * (1 + np.abs(here))
         step = sigma[:, -1] / np.where(np.abs(slope) * room > sigma[:, -1], slope, np.inf)
-        going = (error > 1e-15) & (np.abs(step) > 1e-16 * (1 + np.abs(here))) & ((here - step).real > _FAR_LEFT)
+        going = (error > 1e-15) & ((here - step).real > _FAR_LEFT)
         at[rows, slots] = here - step
         if not going.any():
             break

@@ -28,6 +28,34 @@ SYSTEM: Any = DelaySystem  # also of lists
 LOOP: Any = DelayLoop
 
 
+def test_without_delays_the_unit_is_that_of_all_matrices() -> None:
+    """Frobenius norms of each lag's, summed: sqrt(2) of a swap; norms of its columns would be 2."""
+    _, unit = SYSTEM(np.zeros((1, 2, 2)), np.array([[[[0.0, 1.0], [1.0, 0.0]]]]), np.zeros((1, 1))).normalised()
+    assert unit == pytest.approx([1 / np.sqrt(2)], rel=EXACT)
+
+
+@pytest.mark.parametrize(("sigma", "farthest"), [(0.5, 10.5), (-0.5, np.hypot(10, 0.5)), (0.0, 10.0)])
+def test_nodes_are_those_of_the_farthest_root(sigma: float, farthest: float) -> None:
+    """A disc of 10 around 0, right of a line on its left or its right."""
+    system: Any = SimpleNamespace(bound=lambda _: np.array([10.0]), tau=np.ones((1, 1)))
+    wanted = np.ceil(farthest / 2 + 4 * farthest ** (1 / 3) + 2 + 0.4 * max(-sigma, 0.0))
+    assert spectral.nodes_needed(system, np.array([sigma])).tolist() == [wanted]
+
+
+def test_a_singular_value_of_rounding_is_no_signal() -> None:
+    """A millionth of a millionth, to the bit, is rounding; twice that is a second signal."""
+    one = SYSTEM(-np.eye(2), [np.diag([1.0, 1e-12])], [1.0])
+    assert linear.loop(one, 0).C.tolist() in ([1.0, 0.0], [-1.0, 0.0])
+    with pytest.raises(InputError, match="2 signals come back"):
+        linear.loop(SYSTEM(-np.eye(2), [np.diag([1.0, 2e-12])], [1.0]), 0)
+
+
+def test_ends_that_are_a_cell_apart_are_one() -> None:
+    first, near, far = (np.array([[x, 0.0], [x + 1, 0.0]]) for x in (0.0, 2.0, 2.0 + 1e-9))
+    assert [len(each) for each in _joined([first, near])] == [4]
+    assert [len(each) for each in _joined([first, far])] == [2, 2]
+
+
 def test_norms_and_derivatives_of_a_system_at_a_point() -> None:
     """With e^(-s tau) by hand, of two delays, at a complex s."""
     A0, A, tau = (

@@ -577,6 +577,19 @@ def test_multipliers_are_those_of_a_period(monkeypatch: pytest.MonkeyPatch) -> N
     assert found[order[0]] == pytest.approx(wanted[order[1]], abs=1e-12)
 
 
+def test_multipliers_of_1_but_for_their_error_are_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The least of those found is 1 to within that error: more are asked for."""
+    asked: list[int] = []
+
+    def eigs(_: Any, count: int, **options: Any) -> np.ndarray:
+        asked.append(count)
+        return np.full(count, 1 - collocation.ONE if count == 6 else 0.5, complex)
+
+    monkeypatch.setattr(collocation, "eigs", eigs)
+    multipliers(monkeypatch, [np.diag(0.5 * np.ones(210))])
+    assert asked == [6, 12]
+
+
 def test_multipliers_of_large_systems_are_looked_for_until_one_is_less_than_1(monkeypatch: pytest.MonkeyPatch) -> None:
     """Six at first, and twice as many where all of them exceed 1."""
     for large in (3, 9, 17):
