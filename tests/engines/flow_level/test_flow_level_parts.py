@@ -272,7 +272,8 @@ def test_so_many_switches_of_a_path_are_followed(switches: int, refused: bool, m
     [
         ([9e9, 50.0, 900.0, 9e9, 40.0, 60.0], [1000.0, 1000.0], "s2"),  # hosts' do not count
         ([9e9, 950.0, 900.0, 9e9, 40.0, 60.0], [1000.0, 1000.0], "s1"),
-        ([0.0, 10.0, 10.0, 0.0, 0.0, 5.0], [5.0, 1000.0], "s1"),  # nothing is free there at all
+        ([0.0, 10.0, 10.0, 0.0, 0.0, 5.0], [5.0, 1000.0], "s1"),  # less than nothing is free there
+        ([0.0, 10.0, 10.0, 0.0, 0.0, 995.0], [10.0, 1000.0], "s5"),  # nothing, and ten bytes are too many; there 15
     ],
 )
 def test_a_buffer_that_overflows_is_named(backlog: list[float], shared: list[float], port: str) -> None:

@@ -461,7 +461,8 @@ def test_refused_by_name() -> None:
         flow_times(given, model="dynamics", dt="1ms")
     with pytest.raises(InputError, match="flow 1 size"):
         flow_times(scenario([(0, 5, 0.0, 1e5), (1, 5)]))
-    with pytest.raises(InputError, match="waits for itself"):
-        flow_times(given, Transfers([0, 1], 1e5, 0.0, [(1,), (0,)]))
+    for model in ("ideal", "dynamics"):
+        with pytest.raises(InputError, match="waits for itself"):
+            flow_times(given, Transfers([0, 1], 1e5, 0.0, [(1,), (0,)]), model=model)
     with pytest.raises(InputError, match="names none of the 2"):
         Transfers([0, 1], 1e5, 0.0, [(2,), ()])
