@@ -127,6 +127,16 @@ def test_an_empty_ingress_goes_on_whatever_the_gap(stays: int, xoff: int, goes: 
     assert _resumes(sim, 0, 1, {(0, 1): stays}) is goes
 
 
+@pytest.mark.parametrize(("head", "goes"), [(0, True), (7, True), (-1, False)])
+def test_a_packet_on_the_wire_applies_the_rule_again(head: int, goes: bool) -> None:
+    """All bytes stay, which are a gap below the threshold: the first packet of the table is one too, none is none."""
+    _, port, node = switch(xoff=5500)
+    node.xon_gap, port.stopping, port.wire_head = 500, 1 << 1, head
+    port.queues[1].ingress = 5000
+    sim: Any = SimpleNamespace(ports=[port], nodes=[node])
+    assert _resumes(sim, 0, 1, {(0, 1): 5000}) is goes
+
+
 def test_a_ring_holds_as_long_as_its_reserve_is_short() -> None:
     """Bytes in the reserve of an ingress pause nobody: a byte more of it, and the ring of three comes free.
 

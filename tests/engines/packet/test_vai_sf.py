@@ -77,6 +77,12 @@ def test_a_queue_that_stands(rule: str, made: int) -> None:
         assert tokens.me.bank == 0
 
 
+def test_a_first_round_trip_of_one_byte_ends_too() -> None:
+    tokens = Tokens(50e3)
+    assert not tokens.ack(1, 1, 0.0, False)
+    assert tokens.ack(2, 9, 100e3)
+
+
 def test_the_bank_is_capped_and_spent_a_hundred_at_a_time() -> None:
     tokens = Tokens(50e3)
     tokens.round_trip(0.0, False)
