@@ -463,7 +463,7 @@ def _print(heading: str, found: Tuning, files: list[str]) -> None:
     console.print(f"{found.evaluations} settings tried" + (f"; subject to {bounds}" if bounds else ""))
     if "start" in by_packets:
         console.print(
-            "also asked of packets: no more PAUSEs and drops than present has, twice as many where it misses a bound"
+            "also asked of packets: no more PAUSEs and drops than at present, or twice as many where it misses a bound"
         )
     if found.trial is not None:
         console.print(table_of(found.trial))

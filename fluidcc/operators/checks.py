@@ -33,7 +33,7 @@ _MBPS = 1e6 / 8
 # Alphas that chips have, 1/128 to 8 (the paper's beta): sonic-buildimage's buffer templates.
 _POWERS = range(-7, 4)
 _LARGEST_BYTE_RESET = 2 ** BITS["rpg_byte_reset"] - 1
-_QUICK_TIMER = 100  # us, of NICs that grow by it alone
+_QUICK_TIMER, _MORE_CUTS = 100, 10  # us, of NICs that grow by it alone; cuts in the time of an increase, at the least
 
 
 _NO_RAMP = "enlarge the buffer: it holds no ramp of two packets"
@@ -414,11 +414,13 @@ def _without_bytes(scheme: DCQCN, needed: int) -> tuple[str, tuple[Change, ...]]
 
 
 def quick_timer(scheme: DCQCN) -> int | None:
-    """Return a shorter timer [us] for flows that grow by it alone; None of one that is short, or would pass CNPs.
+    """Return a shorter timer [us] for flows that grow by it alone; None of one that is short, or near the cuts.
 
-    With NVIDIA's 300 us large flows wait, and the queue is no shorter for it (``python -m benchmarks.timers``).
+    With NVIDIA's 300 us large flows wait, and the queue is no shorter for it (``python -m benchmarks.timers``). CNPs
+    and cuts must come much more often than increases: a timer of 100 us with a cut each 200 us leaves a link idle.
     """
-    return _QUICK_TIMER if scheme.cnp_interval * 1e6 < _QUICK_TIMER < round(scheme.timer * 1e6) else None
+    cuts = 1e6 * max(scheme.cnp_interval, scheme.rate_decrease_interval)
+    return _QUICK_TIMER if _MORE_CUTS * cuts <= _QUICK_TIMER < round(scheme.timer * 1e6) else None
 
 
 def _field_widths(nic: NicSettings) -> Iterator[Finding]:

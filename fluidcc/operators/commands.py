@@ -34,9 +34,9 @@ from fluidcc.units import SIZE, show
 THRESHOLDS = ("kmin", "kmax", "pmax")
 FILES = {  # by name, and what for
     "patch.json": "the switch: config apply-patch patch.json, then config save",
-    "undo.json": "the way back: config apply-patch undo.json",
+    "undo.json": "the way back: config apply-patch undo.json, then config save",
     "ecnconfig.txt": "the switch, by hand in place of the patch",
-    "switch.txt": "the switch, in its own words",
+    "switch.txt": "the switch, in words of its system: put in your names",
     "nic.sh": "the NIC: DEVICE=... INTERFACE=... sh nic.sh, as root, on each host",
     "nic-undo.sh": "the way back",
 }
@@ -49,7 +49,7 @@ _ROLLOUT = """How to go on:
    {compared}
 3. Stop if a lossless queue drops, a PFC watchdog fires, out_of_sequence grows, more PAUSEs are sent for as many bytes
    than before, or jobs take longer than before, beyond what the report says of its trial.
-4. The way back is above, and holds at once; then read the counters again.
+4. The way back {back}; then read the counters again.
 5. Else the other racks one by one, {last}.
 """
 _COMPARED = "It says what the counters contradict: losses, PAUSEs without marks, marks that no NIC answers."
@@ -265,7 +265,8 @@ def _changed(profile: str, meant: set[tuple[str, int]]) -> str:
     """Describe on which ports and queues a profile's change takes effect."""
     ports, queues = sorted({port for port, _ in meant}), sorted({queue for _, queue in meant})
     listed = ", ".join(ports[:4]) + (", ..." if len(ports) > 4 else "")
-    return f"changes {len(ports)} ports that mark by {profile} ({listed}), queues {', '.join(map(str, queues))}"
+    who = "1 port that marks" if len(ports) == 1 else f"{len(ports)} ports that mark"
+    return f"changes {who} by {profile} ({listed}), queues {', '.join(map(str, queues))}"
 
 
 def _text(name: str, value: float, notes: list[str]) -> str:
@@ -355,7 +356,9 @@ def _readme(files: Mapping[str, str], notes: Sequence[str], sources: str, system
         first, last = "The hosts of one rack first, all at the same time: old and new NICs share unfairly", "all hosts"
     told = _COMPARED if system.system == SONIC.system else _COMPARED_HOSTS.format(system.system)
     shown = [*system.counters.split(", "), "ethtool -S INTERFACE and rdma statistic, on each host"]
-    words = {"counters": "\n".join(f"   {each}" for each in shown), "compared": told}
+    there = {"undo.json", "nic-undo.sh"} & files.keys() or "# back:" in files.get("switch.txt", "")
+    back = "is above, and holds at once" if there else "is what you exported: set it again by hand"
+    words = {"back": back, "counters": "\n".join(f"   {each}" for each in shown), "compared": told}
     return "\n".join([*lines, "", _ROLLOUT.format(first=first, last=last, sources=sources, **words)])
 
 

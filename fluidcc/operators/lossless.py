@@ -154,13 +154,13 @@ def watchdog(port: SwitchPort) -> Iterator[Finding]:
             set_fields("PFC_WD", "GLOBAL", BIG_RED_SWITCH="disable"),
         )
     if port.unwatched:
-        listed = ",".join(map(str, sorted({*(port.watched_priorities or ()), port.priority})))
+        listed = ",".join(map(str, sorted({*(port.watched_priorities or ()), *port.lossless_priorities})))
         yield Finding(
             "warn",
             "the PFC watchdog does not watch this priority",
             f"pfcwd_sw_enable of {port.name} leaves out priority {port.priority}: one NIC that never stops sending "
             "PAUSE of it stops the queue",
-            f"add priority {port.priority} to pfcwd_sw_enable of PORT_QOS_MAP|{port.name}",
+            f"set pfcwd_sw_enable of PORT_QOS_MAP|{port.name} to {listed}",
             set_fields("PORT_QOS_MAP", port.name, pfcwd_sw_enable=listed),
         )
         return

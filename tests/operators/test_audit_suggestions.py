@@ -680,8 +680,8 @@ RULES: list[tuple[str, list[Callable[..., Files]]]] = [  # each way that a sugge
         ],
     ),
     (
-        r"add priority (\d) to pfcwd_sw_enable of PORT_QOS_MAP\|(\w+)",
-        [lambda f, priority, port: f.table("PORT_QOS_MAP", port, pfcwd_sw_enable=priority)],
+        r"set pfcwd_sw_enable of PORT_QOS_MAP\|(\w+) to ([\d,]+)",
+        [lambda f, port, listed: f.table("PORT_QOS_MAP", port, pfcwd_sw_enable=listed)],
     ),
     (
         r"set BIG_RED_SWITCH disable in PFC_WD\|GLOBAL",

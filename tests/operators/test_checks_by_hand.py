@@ -113,10 +113,11 @@ def test_the_nics_times_among_themselves() -> None:
     assert "byte counter dominates" in found.what
     assert found.apply == (Change("nic", "RPG_BYTE_RESET", 20_000),)
     quicker = (Change("nic", "RPG_BYTE_RESET", 0), Change("nic", "RPG_TIME_RESET", 100))
-    for timer, cnp, wanted in ((101e-6, 4e-6, 2), (100e-6, 4e-6, 1), (200e-6, 99e-6, 2), (200e-6, 100e-6, 1)):
-        each = dataclasses.replace(base, timer=timer, cnp_interval=cnp, alpha_timer=cnp)
+    cases = [(101e-6, 4e-6, 4e-6, 2), (100e-6, 4e-6, 4e-6, 1), (200e-6, 10e-6, 10e-6, 2), (200e-6, 11e-6, 4e-6, 1)]
+    for timer, cnp, cuts, wanted in [*cases, (200e-6, 4e-6, 11e-6, 1)]:
+        each = dataclasses.replace(base, timer=timer, cnp_interval=cnp, alpha_timer=cnp, rate_decrease_interval=cuts)
         (found,) = checks.nic(slow, None, each)
-        assert found.apply == quicker[:wanted]  # half a MB is more than the field holds; the timer stays above CNPs
+        assert found.apply == quicker[:wanted]  # half a MB is more than the field holds; ten cuts or more in the timer
         assert (",timer=100us" in found.suggest) is (wanted == 2)
     (found,) = checks.nic(slow, None, dataclasses.replace(base, timer=6.5534e-6))
     assert found.apply == (Change("nic", "RPG_BYTE_RESET", 2**15 - 1),)  # all that it holds

@@ -196,7 +196,7 @@ def test_the_readme_is_of_the_files_that_there_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("count", "said"),
     [
-        (1, "changes 1 ports that mark by P (E0), queues 3, 4"),
+        (1, "changes 1 port that marks by P (E0), queues 3, 4"),
         (4, "changes 4 ports that mark by P (E0, E1, E2, E3), queues 3, 4"),
         (5, "changes 5 ports that mark by P (E0, E1, E2, E3, ...), queues 3, 4"),
     ],

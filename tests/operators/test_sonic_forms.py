@@ -205,6 +205,8 @@ def test_priorities_that_the_watchdog_watches(listed: str | None, unwatched: lis
     ports = [group.switch for group in read_ports(write(config))[0]]
     found = [port.priority for port in ports if what in kinds(lossless.watchdog(port))]
     assert found == unwatched
+    told = {str(each.apply[0].value) for port in ports for each in lossless.watchdog(port) if each.what == what}
+    assert told == ({"3,4,5"} if listed == "5" else {"3,4"} if unwatched else set())  # one list for both priorities
     fine = [port for port in ports if port.priority not in unwatched]
     assert all(kinds(lossless.watchdog(port)) == {"PFC watchdog": "ok"} for port in fine)
 

@@ -16,6 +16,7 @@ from fluidcc.results.metrics import most_loaded
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario
 from fluidcc.studies.sweeps.constraints import Constraint
+from fluidcc.studies.tuning.cases import in_words
 from fluidcc.studies.tuning.evaluate import SAMPLES, Evaluator, Key, Row, settled
 from fluidcc.studies.tuning.goal import SETTLING, Goal
 from fluidcc.units import show
@@ -189,7 +190,7 @@ def worse_than_present(
         short = np.minimum(sign * each.bound, theirs) - ours - _SURE * errors
         worst = int(short.argmax())
         if short[worst] > 0:
-            where = ", ".join(f"{name} {value}" for name, value in cases[worst].items())
+            where = in_words([cases[worst]])
             values = (show(sign * float(one[worst]), each.unit, 3) for one in (ours, theirs))
             said.append("{} is missed with {}: {}, present {}".format(each, where, *values))
     return said

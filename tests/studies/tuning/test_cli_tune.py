@@ -157,15 +157,17 @@ def test_one_line_for_what_makes_no_sense(arguments: list[str], word: str, capsy
         ({}, {"byte_counter": 1}, False),
         ({"byte_counter": 4e6}, {"kmin": 1}, False),
         ({"byte_counter": 3.7e6}, {"kmin": 1}, True),
+        ({"cnp_interval": 50e-6}, {"kmin": 1}, True),
     ],
 )
 def test_where_nothing_is_found_the_byte_counter_is_named(sets: Any, bounds: Any, hint: bool) -> None:
     """It makes flows unfair whatever the thresholds; with a timer of 300 us from 3.75 MB at 100 Gb/s on it does not."""
-    scheme = fc.DCQCN(**{"byte_counter": 32767.0, "timer": 300e-6, **sets})
+    scheme = fc.DCQCN(**{"byte_counter": 32767.0, "timer": 300e-6, "cnp_interval": 4e-6, **sets})
     scenario = resolve(fc.incast(2, rate="100Gbps", scheme=scheme))
     found = _mends(scenario, "dcqcn", bounds)
     assert bool(found) is hint
-    assert all("--set byte_counter=1TB --set timer=100us" in each for each in found)
+    quick = " --set timer=100us" * ("cnp_interval" not in sets)  # of CNPs each 50 us two come before an increase
+    assert all(f"--set byte_counter=1TB{quick}, as if" in each for each in found)
 
 
 def test_what_packets_refuse_is_not_typed(

@@ -67,10 +67,10 @@ def test_the_case_that_is_missed_most_is_named_with_both_values() -> None:
     found = cases("utilisation", [0.88, 0.70, 0.85])
     present = cases("utilisation", [0.95, 0.80, 0.60])
     (said,) = worse_than_present(USED, found, present, [{"burst": 1}, {"burst": 4, "begin": "line"}, {"burst": 16}])
-    assert said == "utilisation>=0.9 is missed with burst 4, begin line: 0.7, present 0.8"
+    assert said == "utilisation>=0.9 is missed with bursts of 4; started at line: 0.7, present 0.8"
     found, present = cases("queue_bytes.p99", [250e3, 120e3]), cases("queue_bytes.p99", [90e3, 90e3])
     (said,) = worse_than_present(SHORT, found, present, [{"burst": 1}, {"burst": 4}])
-    assert said == "queue_bytes.p99<=100KB is missed with burst 1: 250KB, present 90KB"
+    assert said == "queue_bytes.p99<=100KB is missed with bursts of 1: 250KB, present 90KB"
 
 
 def test_without_a_present_setting_or_the_metric_nothing_is_worse() -> None:
