@@ -155,7 +155,7 @@ def command(
     files = [] if out is None else found.write(out)
     if json:
         more = {"against": told_pairs(against), "devices": devices, "files": [str(path) for path in files]}
-        output.print_json({**found.as_dict(), **more})
+        output.print_json({**found.as_dict(), **more, **sent.packets()})
     else:
         for path in files:
             output.tell(f"wrote {path}")

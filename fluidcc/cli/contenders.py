@@ -28,6 +28,17 @@ class Contenders:
     given: frozenset[str] = frozenset()  # names of values that are a user's
     pairs: Sequence[tuple[str, str]] = ()  # a setting and its scheme, a scheme and the first: compared
 
+    def packets(self) -> dict[str, float]:
+        """Payload and headers of packets [bytes], under the names that results have."""
+        from fluidcc.scenario.frames import IN_BUFFER, payloads
+        from fluidcc.units import SIZE, quantity
+
+        options = next(iter(self.options.values()))
+        if options.get("payload") is not None:
+            return {"packet_bytes": payloads(None, options["payload"])[0], "header_bytes": float(IN_BUFFER)}
+        sizes = (("packet_bytes", "packet_size", "1000B"), ("header_bytes", "header_bytes", "0B"))
+        return {key: float(quantity(options.get(name, usual), SIZE, name)) for key, name, usual in sizes}
+
     def rates(self, topology: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """Rates of a shape's links that a switch's file says and nobody else.
 

@@ -73,7 +73,7 @@ def command(
     schemes = {known.name: known for known in (scheme_of(flow.scheme) for flow in scenario.flows)}
     shared = sorted({name for known in schemes.values() for name in shared_functions(known, *pair)})
     if json:
-        output.print_json(comparison.as_dict() | {"shared": shared})
+        output.print_json(comparison.as_dict() | {"shared": shared} | output.packets_of(scenario))
     else:
         _print(comparison, shared)
     return 0 if comparison.within else 1

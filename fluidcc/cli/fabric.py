@@ -199,7 +199,7 @@ def command(
             "devices": sent.words(found.topology),
             "files": [str(path) for path in files],
         }
-        output.print_json({**found.as_dict(edges), **more})
+        output.print_json({**found.as_dict(edges), **more, **sent.packets()})
     else:
         for path in files:
             output.tell(f"wrote {path}")

@@ -53,6 +53,11 @@ def save_scenario(scenario: Scenario, path: str | None) -> None:
         save(scenario, path)
 
 
+def packets_of(scenario: Any) -> dict[str, float]:
+    """Payload and headers of packets [bytes], under the names that results have."""
+    return {"packet_bytes": float(scenario.packet_size), "header_bytes": float(scenario.header_bytes)}
+
+
 def print_json(document: dict[str, Any]) -> None:
     """Print one document; an undefined number is null, never NaN."""
     json.dump(_defined(document), sys.stdout, indent=2, allow_nan=False)

@@ -93,7 +93,7 @@ def command(
         _say_flow_control(request, scenario)
     _say_beyond(trace.summary, scenario.buffer, engine)
     if json:
-        output.print_json(trace.summary)
+        output.print_json(trace.summary | output.packets_of(scenario))
     else:
         _print(request, trace.summary, trace.dataset.attrs["dt_s"] if engine == "fluid" else None, rtol)
 

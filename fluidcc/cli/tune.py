@@ -229,7 +229,7 @@ def command(
         files = [str(path) for path in [*found.write(write), *typed.write(write)]]
         output.tell_of_others(write, files, (*FILES, README, *PICTURES))
     if json:
-        output.print_json(found.as_dict() | {"files": files})
+        output.print_json(found.as_dict() | output.packets_of(scenario_of(request)) | {"files": files})
     else:
         _print(request.title, found, files)
         if command:

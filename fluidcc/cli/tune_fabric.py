@@ -145,7 +145,8 @@ def tune_on_fabric(
             )
     again = [_again(request, place, _whole(found.point, tied), case) for case in found.cases if found.point]
     if json:
-        output.print_json(found.as_dict() | {"devices": sent.words(network), "commands": again, "files": files})
+        more = {"devices": sent.words(network), "commands": again, "files": files}
+        output.print_json(found.as_dict() | sent.packets() | more)
         return
     _print(scheme, found)
     if again:

@@ -195,6 +195,7 @@ class Audit(Comparable):
             "flows": self.flows,
             "rtt_s": self.rtt,
             "packet_size_bytes": list(self.payloads),
+            "packet_bytes": list(self.payloads),
             "header_bytes": IN_BUFFER,
             "nic": {row.parameter: row.value for row in self.mapping} or None,
             "mapping": [dataclasses.asdict(row) for row in self.mapping],

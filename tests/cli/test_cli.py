@@ -53,6 +53,7 @@ def test_simulate_has_the_contract_s_keys(fluidcc):
         "engine", "scheme", "flows", "until_s", "window_s", "queue_bytes", "rate_bytes_per_s", "goodput_bytes_per_s",
         "jain", "utilisation", "rate_gap_bytes_per_s", "discretisation_error", "fct_s", "compile_s", "wall_s", "links",
     }  # fmt: skip
+    assert (found["packet_bytes"], found["header_bytes"]) == (1000.0, 0.0)
     assert found["queue_bytes"].keys() == {"mean", "std", "p5", "p50", "p95", "p99", "min", "max", "max_whole_run"}
     # Propagation, the last packet's store at the switch, its ACK's at receiver and switch.
     assert found["fct_s"][0] == pytest.approx(1e6 / 5e9 + 4e-6 + (1000 + 2 * 64) / 5e9, abs=1e-9)
@@ -583,6 +584,7 @@ def test_crosscheck(fluidcc, tmp_path):
     status, found, err = fluidcc("crosscheck", "dcqcn", *options, "--plot", tmp_path / "c.png", "--json")
     assert err == ""
     assert found.keys() >= {"fluid", "packet", "spread", "difference", "tolerance", "within"}
+    assert (found["packet_bytes"], found["header_bytes"]) == (1000.0, 0.0)
     assert found["difference"].keys() == {
         "queue_mean_rel", "queue_p95_rel", "queue_peak_rel", "drain_time_rel", "rate_rel_max", "window_rel",
         "jain_abs", "settling_time_rel",

@@ -19,6 +19,7 @@ def test_its_json_has_the_promised_keys(capsys: pytest.CaptureFixture[str]) -> N
         (kind, scheme, seed) for kind in ("all-reduce", "all-to-all") for scheme in ("none", "hpcc") for seed in (1, 2)
     ]
     first = found["runs"][0]
+    assert (found["packet_bytes"], found["header_bytes"]) == (1000.0, 0.0)
     promised = {"scheme", "engine", "ranks", "bytes", "time_s", "bus_bandwidth_bytes_per_s", "pfc_pauses", "wall_s"}
     assert promised <= first.keys()
     assert {"mean", "p99"} <= first["step_time_s"].keys()

@@ -29,6 +29,7 @@ def test_its_json_has_the_promised_keys(capsys: pytest.CaptureFixture[str]) -> N
         ("hpcc", 1), ("hpcc", 2), ("hpcc", 3), ("dctcp", 1), ("dctcp", 2), ("dctcp", 3),
     ]  # fmt: skip
     first = found["runs"][0]
+    assert (found["packet_bytes"], found["header_bytes"]) == (1000.0, 0.0)
     assert {"flows", "unfinished", "pfc_pauses", "drops", "packets", "events", "wall_s"} <= first.keys()
     assert set(first["slowdown"]) == {"mean", "p50", "p95", "p99", "p999"}
     assert len(first["bins"]) == 3

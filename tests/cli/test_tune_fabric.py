@@ -46,6 +46,7 @@ def test_its_json_has_the_promised_keys(capsys: pytest.CaptureFixture[str], tmp_
     assert run([*arguments, "--write", str(tmp_path), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert {"start", "best", "evaluations", "pareto", "plateau", "irrelevant", "cases", "confirmed"} <= told.keys()
+    assert (told["packet_bytes"], told["header_bytes"]) == (4096.0, 62.0)
     assert told["start"] == {"kmin": 1048576.0, "g": pytest.approx(1019 / 1024 - 1014 / 1024)}
     assert set(told["yardsticks"]) == set()  # Kmin alone is nobody's setting
     assert told["evaluations"] == 6

@@ -31,6 +31,7 @@ def test_its_json_has_the_promised_keys(capsys: pytest.CaptureFixture[str], tmp_
     assert run([*arguments, "--write", str(out), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert {"start", "best", "evaluations", "pareto", "sensitivity", "packets", "confirmed", "files"} <= found.keys()
+    assert (found["packet_bytes"], found["header_bytes"]) == (1000.0, 0.0)
     assert found["start"]["kmin"] == 5e3
     assert found["start"]["pmax"] == 0.01
     assert 2e3 <= found["best"]["kmin"] <= 1e5
