@@ -276,7 +276,7 @@ def test_in_a_guard_a_setting_may_be_as_bad_as_the_present_one(monkeypatch: pyte
     made.guards = [{"burst": 16}]
     made.by_packets({"eta": 0.9})  # beyond the range
     assert made.confirmed is False
-    assert any("missed with burst 16: 0.6, present 0.7" in note for note in made.notes)
+    assert any("missed with bursts of 16: 0.6, present 0.7" in note for note in made.notes)
 
 
 def test_where_nothing_keeps_the_bounds_the_least_violation_and_its_case_are_named(
