@@ -107,7 +107,7 @@ def maker_of(found: fc.Audit) -> Any:
     """Return what makes incasts of settings, with the NICs' parameters where they are among the values."""
 
     def make(byte_counter: float | None = None, timer: float | None = None, **values: Any) -> fc.Scenario:
-        return scenario_of(found, mended=byte_counter is not None, **values)
+        return scenario_of(found, mended=bool(byte_counter or timer), **values)
 
     return make
 
@@ -115,10 +115,8 @@ def maker_of(found: fc.Audit) -> Any:
 def registers(found: fc.Audit) -> dict[str, float]:
     """Return the NIC's parameters that the audit would change, as it would."""
     named = {canonical(base_name(each.path)): each.value for finding in found.findings for each in finding.apply}
-    if "rpg_byte_reset" not in named:
-        return {}
-    timer = {"timer": float(named["rpg_time_reset"]) / 1e6} if "rpg_time_reset" in named else {}
-    return {"byte_counter": NEVER, **timer}
+    counter = {"byte_counter": NEVER} if "rpg_byte_reset" in named else {}
+    return counter | ({"timer": float(named["rpg_time_reset"]) / 1e6} if "rpg_time_reset" in named else {})
 
 
 def tune(found: fc.Audit, evaluations: int, seed: int = 1) -> fc.Tuning:

@@ -15,6 +15,7 @@ from fluidcc.operators.capacity import PACKETS, advice, least_kmin, shown, thres
 from fluidcc.operators.capacity import most as most_bytes
 from fluidcc.operators.config_db import ConfigDB
 from fluidcc.operators.finding import Change, Finding, set_fields, set_registers
+from fluidcc.operators.nvidia_settings import NEVER
 from fluidcc.operators.reference_thresholds import guide, yardsticks
 from fluidcc.operators.registers import BITS
 from fluidcc.operators.roce_queue import choose_queue
@@ -395,6 +396,16 @@ def nic(port: SwitchPort, nic: NicSettings | None, scheme: DCQCN) -> Iterator[Fi
             f"rpg_byte_reset fires every {show(events, TIME)} at line rate, the timer every {show(timer, TIME)}: "
             "the faster flow grows faster, against fairness (section 5.2)",
             *_without_bytes(scheme, needed),
+        )
+    elif scheme.byte_counter >= NEVER and (quick := quick_timer(scheme)) is not None:
+        yield Finding(
+            "warn",
+            "the rate timer is slow",
+            f"the byte counter is off, so rates grow each rpg_time_reset, {show(timer, TIME)}, alone: large flows wait "
+            "after a cut, and no thresholds make a shorter queue for it",
+            f"set rpg_time_reset to {quick}, with thresholds that are tuned for it: try it on a fabric first, by "
+            f"fluidcc fabric --setting quick:timer={quick}us",
+            set_registers(RPG_TIME_RESET=quick),
         )
 
 

@@ -119,6 +119,9 @@ def test_the_nics_times_among_themselves() -> None:
         (found,) = checks.nic(slow, None, each)
         assert found.apply == quicker[:wanted]  # half a MB is more than the field holds; ten cuts or more in the timer
         assert (",timer=100us" in found.suggest) is (wanted == 2)
+    for timer, counter, wanted in ((300e-6, 1e12, 100), (100e-6, 1e12, None), (300e-6, 1e11, None)):
+        found = list(checks.nic(slow, None, dataclasses.replace(base, timer=timer, byte_counter=counter)))
+        assert [each.apply[0].value for each in found] == ([] if wanted is None else [wanted])  # 1 TB stands for off
     (found,) = checks.nic(slow, None, dataclasses.replace(base, timer=6.5534e-6))
     assert found.apply == (Change("nic", "RPG_BYTE_RESET", 2**15 - 1),)  # all that it holds
 
