@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -209,13 +209,10 @@ def compare(first: Traces, second: Traces, *, smoothing: Any = None) -> Comparis
     >>> runs = fc.ensemble(scenario, "5ms", seeds=2)  # doctest: +SKIP
     >>> fc.compare(fc.simulate(scenario, "5ms"), runs).plot()  # doctest: +SKIP
     """
-    ours, theirs = ([side] if isinstance(side, Trace) else list(side) for side in (first, second))
-    for name, side in (("first", ours), ("second", theirs)):
-        if not side:
-            raise InputError(f"{name}: there is no trace; give one per seed")
+    ours, theirs = _side("first", first), _side("second", second)
     engines = (str(ours[0].summary["engine"]), str(theirs[0].summary["engine"]))
     if engines[0] == "packet":
-        raise InputError("first: this trace is of the packet engine; give the other's first, compare(fluid, packets)")
+        raise InputError("first: this trace is of the packet engine; give the fluid's or the hybrid's first")
     one = ours[0]
     for trace in (*ours[1:], *theirs):
         _check_same(one, trace)
@@ -316,6 +313,17 @@ def chance_tolerances(
 def horizon(scenario: Scenario) -> str:
     """Return how long to run the scenario for a comparison."""
     return _crosscheck(scenario).UNTIL
+
+
+def _side(name: str, given: Any) -> list[Trace]:
+    """Return the traces of a side."""
+    listed = [given] if isinstance(given, Trace) or not isinstance(given, Iterable) else list(given)
+    if not listed:
+        raise InputError(f"{name}: there is no trace; give one per seed")
+    for each in listed:
+        if not isinstance(each, Trace):
+            raise InputError(f"{name}: {repr(each)[:40]} is no trace; give those of fc.simulate or fc.ensemble")
+    return listed
 
 
 def _check_same(fluid: Trace, packet: Trace) -> None:

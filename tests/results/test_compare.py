@@ -153,7 +153,7 @@ def test_what_only_one_side_has_differs_infinitely_and_what_none_has_not_at_all(
 
 
 def test_runs_of_other_scenarios_are_refused():
-    with pytest.raises(fc.InputError, match=r"^first: this trace is of the packet engine; give the other's first"):
+    with pytest.raises(fc.InputError, match=r"^first: this trace is of the packet engine; give the fluid's"):
         fc.compare(FLUID_AS_PACKETS, FLUID)
     for scenario, what in (
         (fc.incast(2, scheme="hpcc"), "schemes"),
@@ -334,3 +334,11 @@ def test_a_comparisons_table_names_what_was_judged() -> None:
     assert any("(allowed 0.2)" in value for value in rows.values())
     none = dataclasses.replace(fc.compare(FLUID, FLUID_AS_PACKETS), tolerance={})
     assert dict(none._rows())["judged"] == "nothing"
+
+
+@pytest.mark.parametrize(
+    ("first", "says"), [(5, "5 is no trace"), ([], "there is no trace"), (["a"], "'a' is no trace")]
+)
+def test_what_is_no_trace_is_refused(first, says):
+    with pytest.raises(fc.InputError, match=f"^first: {says}"):
+        fc.compare(first, first)
