@@ -275,6 +275,7 @@ def test_lists_of_ports_numbers_and_code_points() -> None:
     assert names("et-0/0/1") == ["et-0/0/1"]
     assert numbers("0,3-5 7") == [0, 3, 4, 5, 7]
     assert sorted(code_points("24,26 af31 cs6 ef")) == [24, 26, 26, 46, 48]
+    assert code_points("63-65") == [63]  # six bits
 
 
 def test_a_nics_settings_are_no_switchs() -> None:
