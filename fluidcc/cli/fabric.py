@@ -145,8 +145,8 @@ def command(
         alien = next((name for name, value in aliens.items() if value), None)
         if alien is not None:
             raise InputError(f"{alien}: {config[:100]} says all that; leave it out, or leave out --config")
-        sent = Contenders({})
         chosen, place, options, drain = _of_config(config, sets, {**options, "preset": preset}, drain, topology)
+        sent = Contenders(chosen)
         ideal = "hpcc-sim" if ideal is None else ideal
     else:
         if schemes is None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import fluidcc as fc
+from fluidcc.cli.app import run
 from fluidcc.workloads.fabrics import hpcc_config, named_topology, read_config, read_topology
 from fluidcc.workloads.fabrics.hpcc_config import largest, round_trips
 
@@ -339,3 +341,11 @@ def test_files_above_the_configuration(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_a_comment_behind_a_value(study: Path) -> None:
     assert read_config(changed(study, "BUFFER_SIZE 32", "BUFFER_SIZE 16 # MB")).options["buffer"] == 16 * 2**20
+
+
+def test_its_packets_are_told_by_the_command(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Beside a config.txt no scheme is named, and --set has the last word."""
+    for options, size in (([], 1000.0), (["--set", "packet_size=500B"], 500.0)):
+        assert run(["fabric", "--config", str(study), *options, "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert (found["packet_bytes"], found["runs"][0]["unfinished"]) == (size, 0)
