@@ -142,7 +142,7 @@ def test_the_surface_is_the_one_written_down() -> None:
     found = described()
     missing, new = sorted(set(written) - set(found)), sorted(set(found) - set(written))
     assert found == written, (
-        f"gone: {missing}; new: {new}; if that is meant, run 'python -m tests.test_public' and add to CHANGELOG.md"
+        f"gone: {missing}; new: {new}; if that is meant, run 'python -m tests.test_public' and correct CHANGELOG.md"
     )
 
 
