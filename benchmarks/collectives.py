@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ SCHEMES = ("none", "dcqcn", "hpcc", "swift", "dctcp", "nscc")
 FABRIC = "leaf-spine:32x8x32"
 CHUNK = 50_000  # bytes of a transfer
 RATIOS = (1, 4)
+SHOWN = (64, 128, 512, 1024)  # in the table; the picture has all
 SEEDS = 3
 FEW = 512  # ranks, from which the oversubscribed fabric, slow as it is, has one seed
 TWO: dict[str, Any] = {
@@ -80,7 +82,6 @@ def measured(row: Row) -> Row:
     return {
         **row,
         **{name: numbers[name] for name in kept},
-        "p99_s": numbers["step_time_s"]["p99"],
         "slowdowns": [job.get("slowdown") for job in numbers["jobs"]],
     }
 
@@ -134,42 +135,46 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def ranks_text(rows: list[Row], sizes: Sequence[int]) -> str:
-    """Tables of all-reduces by their ranks."""
-    text = []
-    for ratio in RATIOS:
-        where = "Enough links between switches" if ratio == 1 else f"Oversubscribed {ratio}:1"
+    """Table of all-reduces by their ranks: bus bandwidth on either fabric, and the fluid's largest error."""
 
-        def of(ranks: int, scheme: str, engine: str, ratio: int = ratio) -> list[Row]:
-            asked = (ratio, ranks, scheme, engine)
-            return [row for row in rows if tuple(row.get(k) for k in ("ratio", "ranks", "scheme", "engine")) == asked]
+    def of(ratio: int, ranks: int, scheme: str, engine: str) -> list[Row]:
+        asked = (ratio, ranks, scheme, engine)
+        return [row for row in rows if tuple(row.get(k) for k in ("ratio", "ranks", "scheme", "engine")) == asked]
 
-        def cells(engine: str, value: Callable[[Row], Any], most: int, of: Any = of) -> list[list[str]]:
-            return [
-                [str(ranks), *(spread(of(ranks, scheme, engine), value) for scheme in SCHEMES)]
-                for ranks in sizes
-                if ranks <= most
-            ]
+    def rate(*asked: Any) -> str:
+        mine = of(*asked)
+        return spread(mine, lambda row: _scaled(row["bus_bandwidth_bytes_per_s"], 8e-9)) if mine else ""
 
-        head = ["ranks", *SCHEMES]
-        rate, tail = (lambda row: _scaled(row["bus_bandwidth_bytes_per_s"], 8e-9)), (lambda row: row["p99_s"] * 1e6)
-        text += [f"{where}, bus bandwidth [Gb/s], by the fluid:", "", *table(head, cells("fluid", rate, max(sizes)))]
-        text += [f"{where}, the same by packets:", "", *table(head, cells("packet", rate, BY_PACKETS))]
-        errors = [
-            [str(ranks)] + [_signed(error(of(ranks, name, "packet"), of(ranks, name, "fluid"))) for name in SCHEMES]
-            for ranks in sizes
-            if ranks <= BY_PACKETS
-        ]
-        text += [f"{where}, error of the fluid's time [%]:", "", *table(head, errors)]
-        text += [f"{where}, p99 of steps [us], by the fluid:", "", *table(head, cells("fluid", tail, max(sizes)))]
-    return "\n".join(text)
+    found, sides = [], [(ratio, engine) for ratio in RATIOS for engine in ("fluid", "packet")]
+    for ranks in (each for each in sizes if each in SHOWN):
+        columns = {scheme: [rate(ratio, ranks, scheme, engine) for ratio, engine in sides] for scheme in SCHEMES}
+        found += [[str(ranks), *row] for row in grouped(columns)]
+    errors = {
+        scheme: [error(of(*case, scheme, "packet"), of(*case, scheme, "fluid")) for case in product(RATIOS, sizes)]
+        for scheme in SCHEMES
+    }
+    largest = {
+        scheme: max((abs(each) for each in some if each is not None), default=0) for scheme, some in errors.items()
+    }
+    told = ", ".join(f"{scheme} {each:.1f}" for scheme, each in largest.items())
+    head = ["ranks", "schemes", *(f"{ratio}:1, {engine}" for ratio, engine in sides)]
+    return "\n".join([*table(head, found), f"Largest error of the fluid's time, of packets' [%]: {told}."])
+
+
+def grouped(columns: dict[str, list[str]]) -> list[list[str]]:
+    """One row for all schemes whose cells print the same; the largest group is called the others, and comes last."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for scheme, cells in columns.items():
+        groups.setdefault(tuple(cells), []).append(scheme)
+    ordered = sorted(groups.items(), key=lambda group: len(group[1]))
+    names = [", ".join(schemes) for _, schemes in ordered]
+    if len(names) > 1:
+        names[-1] = "others"
+    return [[name, *cells] for name, (cells, _) in zip(names, ordered, strict=True)]
 
 
 def _scaled(value: float | None, factor: float) -> float | None:
     return None if value is None else value * factor
-
-
-def _signed(value: float | None) -> str:
-    return "" if value is None else f"{value:+.1f}"
 
 
 def two_text(rows: list[Row]) -> str:
