@@ -17,8 +17,8 @@ from fluidcc.scenario.model import Scenario
 
 FLOWS = (2, 8, 32)  # senders with which a setting must do well
 WAYS: dict[str, tuple[Any, ...]] = {"burst": (1, 4), "counts_sending": (False, True), "begin": ("line", "share")}
-# In a longer burst a setting must do no worse than the present one. The search has it, as bursts idle a link and
-# lengthen a queue, and a start that is soon over.
+# In a longer burst, from either start, a setting must do no worse than the present one. The search has it from the
+# share: bursts idle a link and lengthen a queue, and such a start is soon over.
 SEARCHED: dict[str, Any] = {"burst": 16, "begin": "share"}
 BEGIN, SIZE, UNTIL = "begin", "packet_size", "until"
 _TOLD = {"flows": "{} flows", SIZE: "packets of {} B", "burst": "bursts of {}", "begin": "started at {}"}
@@ -96,11 +96,7 @@ def packet_cases(
     found = [{**case, **way, **first} for case in cases for way in combined]
     plainest = [{**combined[0], BEGIN: each} for each in ways[BEGIN]] if BEGIN in ways else combined[:1]
     found += [{**case, **way, **size} for case, size, way in itertools.product(cases, others, plainest)]
-    if link is not None:
-        for case in found:
-            times = case.get("flows", 0) / _FEW if case.get("begin") == "line" else 1.0
-            case[UNTIL] = max(1.0, times) * length(*link, case.get("begin", "line"))
-    return found
+    return _timed(found, link)
 
 
 def packet_guards(
@@ -111,6 +107,8 @@ def packet_guards(
 ) -> list[dict[str, Any]]:
     """List cases that nobody asks for, in which a setting must not do worse than the present one: longer bursts.
 
+    Flows begin at their share first, then at line rate.
+
     Parameters
     ----------
     cases, sizes, given, link
@@ -119,10 +117,17 @@ def packet_guards(
     if "burst" in given:
         return []
     way = {name: value for name, value in SEARCHED.items() if name not in given}
-    more = ({SIZE: max(sizes)} if sizes else {}) | (
-        {} if link is None else {UNTIL: length(*link, way.get("begin", "line"))}
-    )
-    return [{**case, **way, **more} for case in cases]
+    more = {SIZE: max(sizes)} if sizes else {}
+    begins = [{BEGIN: each} for each in reversed(WAYS[BEGIN])] if BEGIN in way else [{}]
+    return _timed([{**case, **way, **more, **begin} for begin in begins for case in cases], link)
+
+
+def _timed(cases: list[dict[str, Any]], link: tuple[float, float] | None) -> list[dict[str, Any]]:
+    """Say how long each case runs: a start at line rate of more than a few senders takes as much longer."""
+    if link is None:
+        return cases
+    times = [max(1.0, case.get("flows", 0) / _FEW if case.get(BEGIN) == "line" else 1.0) for case in cases]
+    return [{**case, UNTIL: by * length(*link, case.get(BEGIN, "line"))} for case, by in zip(cases, times, strict=True)]
 
 
 def changed(

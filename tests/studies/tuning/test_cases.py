@@ -62,7 +62,11 @@ def test_many_senders_that_start_at_line_rate_run_longer() -> None:
     assert {case["until"]: case["begin"] for case in found} == {0.02: "share", 0.04: "line", 0.16: "line"}
     longer = [case for case in found if case["until"] > 0.04]
     assert longer == [case for case in found if case["flows"] == 32 and case["begin"] == "line"]
-    assert [case["until"] for case in packet_guards([{"flows": 32}], link=(50e9, 4178))] == [0.02]
+    guards = packet_guards([{"flows": 8}, {"flows": 32}], link=(50e9, 4178))
+    told = [(case["flows"], case["begin"], case["until"]) for case in guards]
+    assert told == [(8, "share", 0.02), (32, "share", 0.02), (8, "line", 0.04), (32, "line", 0.16)]
+    assert {case["burst"] for case in guards} == {16}
+    assert packet_guards([{}], given={"begin"}) == [{"burst": 16}]  # where flows begin is the user's
     assert length(12.5e9, 4178) == 0.051  # 150 000 packets, in whole ms
     assert (length(50e9, 4178), length(50e9, 4178, "share")) == (0.04, 0.02)  # or until a start is over
 

@@ -279,6 +279,19 @@ def test_in_a_guard_a_setting_may_be_as_bad_as_the_present_one(monkeypatch: pyte
     assert any("missed with bursts of 16: 0.6, present 0.7" in note for note in made.notes)
 
 
+def test_guards_that_take_long_are_left_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The race has two cases and a guard; only the long guard, which its choices run too, sees what is wrong."""
+    made, _ = in_packets(monkeypatch, lambda eta, case: 0.5 if case.get("until") == 0.5 and eta != 0.8 else 0.95)
+    cases: list[int] = []
+    race = choice._Race
+    monkeypatch.setattr(choice, "_Race", lambda rank, count: cases.append(count) or race(rank, count))
+    made.guards = [{"burst": 16, "until": 0.1}, {"burst": 16, "until": 0.5}]
+    made.by_packets({"eta": 0.8})
+    assert cases == [3]
+    assert made.confirmed is False
+    assert any("missed with bursts of 16: 0.5, present 0.95" in note for note in made.notes)
+
+
 def test_where_nothing_keeps_the_bounds_the_least_violation_and_its_case_are_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
