@@ -65,7 +65,7 @@ Setting = Annotated[
         metavar="NAME:K=V,...", help="Run also with these values: new:kmin=100KB,kmax=400KB,pmax=20%; repeat."
     ),
 ]
-Burst = Annotated[str | None, typer.Option(help="Packets that a NIC sends back to back, then paced; 1.")]
+Burst = Annotated[str | None, typer.Option(help="Packets, or 16KB of them, that a NIC sends back to back; 1.")]
 Port = Annotated[str | None, typer.Option(help="Switch port whose settings are read.")]
 Counters = Annotated[
     list[str] | None,

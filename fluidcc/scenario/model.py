@@ -18,7 +18,7 @@ from fluidcc.scenario.parameters import converted, parameter, register
 from fluidcc.scenario.parameters import resolve as resolve_fields
 from fluidcc.scenario.switches import PFC, RED, Failure, Storm, TrafficClass, in_bytes, resolve_marking
 from fluidcc.surface import public
-from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME, is_concrete, show
+from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME, is_concrete, quantity, show
 
 
 @register(meta=("name", "source", "target"))
@@ -143,7 +143,8 @@ class Scenario:
     )
     burst: Any = parameter(
         COUNT,
-        "packets that a NIC sends back to back before it waits as long as its flow's rate asks (packet engine, hybrid)",
+        "packets, or bytes, that a NIC sends back to back before it waits as long as its flow's rate asks (packet "
+        "engine, hybrid)",
         default=1.0,
         source="NICs differ",
         low=1,
@@ -302,6 +303,7 @@ class Scenario:
         return importlib.import_module("fluidcc.explorer.notebook").explore(self)
 
 
+_MOST_IN_BURST = 4096  # packets; a larger number means bytes
 _RESOLVED = "_resolved"  # an attribute of a scenario that has been resolved
 
 
@@ -346,9 +348,24 @@ def resolve(scenario: Scenario) -> Scenario:
     flows = tuple(_resolve_flow(f, f"flow {i} ", len(links), schemes, known) for i, f in enumerate(scenario.flows))
     if any(flow.after for flow in flows):
         dependencies.in_order(flows)
-    scenario = resolve_fields(dataclasses.replace(scenario, links=links, flows=flows))
+    scenario = _resolve_burst(dataclasses.replace(scenario, links=links, flows=flows))
     scenario = _resolve_switches(scenario, names)
     object.__setattr__(scenario, _RESOLVED, True)  # what is made of it by `dataclasses.replace` is not
+    return scenario
+
+
+def _resolve_burst(scenario: Scenario) -> Scenario:
+    """Return a scenario with resolved values, its burst in packets: of one in bytes as many as hold these."""
+    given = scenario.burst
+    if isinstance(given, str) and given.strip().endswith("B"):
+        scenario = resolve_fields(dataclasses.replace(scenario, burst=1.0))
+        packets = math.ceil(quantity(given, SIZE, "burst") / scenario.packet_size)
+        scenario = dataclasses.replace(scenario, burst=packets)
+    scenario = resolve_fields(scenario)
+    if is_concrete(scenario.burst) and scenario.burst > _MOST_IN_BURST:
+        raise InputError(
+            f"burst: {scenario.burst:.15g} packets are more than {_MOST_IN_BURST}; write for example 16, or bytes: 64KB"
+        )
     return scenario
 
 
