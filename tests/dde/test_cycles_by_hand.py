@@ -12,7 +12,7 @@ from fluidcc.dde import branch as branch_module
 from fluidcc.dde import cycle as cycle_module
 from fluidcc.dde import settled as settled_module
 from fluidcc.dde.branch import _along, _Branch, _Point
-from fluidcc.dde.collocation import _largest, _phase
+from fluidcc.dde.collocation import ONE, _largest, _phase
 from fluidcc.dde.cycle import _away, _compared, _Found, _highest, _minimal, _others, _repels, _resolved
 from fluidcc.dde.delay_system import DelaySystem
 from fluidcc.dde.hopf import Crossing
@@ -71,6 +71,8 @@ def test_six_multipliers_and_all_that_do_not_shrink_are_kept() -> None:
     assert _largest(small).tolist() == [-0.9, 0.6, 0.4, 0.3j, 0.2, 0.1]
     large = np.array([0.5, 1 - 0.5e-4, 2.0, -3.0, 1j, 1.5, 1.1, 0.2, 0.9])
     assert np.abs(_largest(large)).tolist() == pytest.approx([3, 2, 1.5, 1.1, 1, 1 - 0.5e-4, 0.9])
+    least = [1 - ONE] * 8  # the least that does not shrink
+    assert _largest(np.array([0.2, *least, 0.5])).real.tolist() == [*least, 0.5]
 
 
 def test_a_course_is_compared_with_as_many_periods_as_it_has() -> None:
