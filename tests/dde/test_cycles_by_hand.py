@@ -365,11 +365,11 @@ def test_four_times_the_samples_until_they_resolve_a_period(monkeypatch: pytest.
     runs = Runs([])
     monkeypatch.setattr(settled_module, "solve", runs)
     found: list[Any] = [("course", 2.0)]
-    ups = np.arange(20.0)
-    resolved = [True]
+    ups = np.append(np.arange(19.0), 18.75)
+    resolved, periods = [True], list[float]()
     monkeypatch.setattr(settled_module, "_crossings", lambda *_: ups)
     monkeypatch.setattr(settled_module, "_repeating", lambda *_: found[0])
-    monkeypatch.setattr(settled_module, "_resolved", lambda *_: resolved[0])
+    monkeypatch.setattr(settled_module, "_resolved", lambda _, __, period: periods.append(period) or resolved[0])
 
     def asked(until: float) -> Any:
         runs.asked.clear()
@@ -382,9 +382,11 @@ def test_four_times_the_samples_until_they_resolve_a_period(monkeypatch: pytest.
     with pytest.raises(InputError, match="1280000 samples do not resolve"):
         asked(13_000.0)
     assert runs.asked == [20_000, 80_000, 320_000, 1_280_000]
+    assert set(periods) == {2.0}
     found[0] = None
     assert asked(100.0)[0] is None
     assert runs.asked == [20_000]
+    assert periods[-1] == 0.75  # the last of those that do not repeat
     resolved[0] = False
     assert asked(100.0)[0] is None
     assert runs.asked == [20_000, 80_000, 320_000, 1_280_000]
