@@ -209,6 +209,13 @@ def test_the_way_back_begins_where_the_tangent_leads(monkeypatch: pytest.MonkeyP
     assert (x, good) == (pytest.approx([300.0], rel=1e-12), True)
 
 
+def test_what_is_0_is_small_next_to_the_largest_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From 3 over 4 to 0, and so an end within 1e-12 of 4 is 0."""
+    monkeypatch.setattr(newton, "_with_zeros", lambda kernels, x, end, scale: scale)
+    scale, good, _ = followed(lambda x, p: [p[0] * (4.0 - p[0]) - x[0]], [3.0], [1.0], [4.0])
+    assert (scale, good) == (pytest.approx([4.0], rel=0.05), True)
+
+
 def test_one_of_many_is_followed_only_where_it_stays() -> None:
     """Keep a sum at a rate that does not move it; else it is loose."""
     assert followed(lambda x, p: [p[0] * (x[1] - x[0]), p[0] * (x[0] - x[1])], [2.0, 2.0], [1.0], [3.0]) == (
