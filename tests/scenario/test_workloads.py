@@ -107,6 +107,12 @@ def test_everybody_to_everybody_has_a_limit():
         fc.all_to_all_flows(1025)
 
 
+def test_everybody_sends_to_the_host_after_it_first() -> None:
+    rows = fc.all_to_all_flows(4, size="2MB")
+    assert rows[:, :2].tolist() == [[source, (source + k) % 4] for source in range(4) for k in (1, 2, 3)]
+    assert rows[:, 2:].tolist() == [[0.0, 2e6]] * 12
+
+
 @pytest.mark.parametrize("hosts", [2, 3, 9])
 def test_a_permutation_is_one_cycle_of_all_hosts(hosts: int) -> None:
     """Following targets from host 0 meets each host once; all begin at once."""
