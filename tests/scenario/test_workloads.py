@@ -79,6 +79,7 @@ def test_traffic_that_makes_no_sense_is_refused(options, named):
     ("sizes", "good"),
     [
         ([(0, 0.0), (10, 0.5), (20, 0.5), (30, 1.0)], True),  # nothing between 10 and 20
+        ([(0, 0.0), (1, 0.5), (2, 1.0)], True),  # of a byte or two
         ([(0, 0.0), (10, 0.5), (20, 0.4), (30, 1.0)], False),
         ([(0, 0.0), (10, 0.5), (10, 0.6), (30, 1.0)], False),
         ([(-1, 0.0), (10, 1.0)], False),
