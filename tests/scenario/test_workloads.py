@@ -49,7 +49,8 @@ def test_sizes_can_be_given():
 def test_an_incast_is_many_senders_to_one_receiver_at_once():
     rows = fc.incasts(320, load=0.2, until="10ms", senders=64, size="20KB", seed=3)
     events = rows.reshape(-1, 64, 4)
-    assert len(events) == pytest.approx(0.2 * 320 * LINE * 1e-2 / (64 * 20e3), rel=4 * len(events) ** -0.5)
+    count = 0.2 * 320 * LINE * 1e-2 / (64 * 20e3)
+    assert len(events) == pytest.approx(count, rel=4 * count**-0.5)
     for event in events:
         assert len(set(event[:, 0])) == 64
         assert len(set(event[:, 1])) == len(set(event[:, 2])) == 1
