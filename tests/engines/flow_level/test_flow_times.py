@@ -303,7 +303,7 @@ def test_a_run_that_ends_early_says_who_did_not() -> None:
 
 
 def test_reports_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A report after each step, from none to all; ACKs that are to come when all has arrived are carried all the same."""
+    """A report after each step, from none to all; ACKs that are to come when all has arrived are carried too."""
     given, said = scenario([(0, 5, 0.0, 1e3), (1, 6, 0.0, 1e3)]), list[float]()
     whole = flow_times(given, model="dynamics")
     monkeypatch.setattr(dynamics, "_STEPS", 1)
