@@ -12,7 +12,7 @@ from fluidcc.dde import branch as branch_module
 from fluidcc.dde import cycle as cycle_module
 from fluidcc.dde import settled as settled_module
 from fluidcc.dde.branch import _along, _Branch, _Point
-from fluidcc.dde.collocation import _largest, _phase
+from fluidcc.dde.collocation import ONE, _largest, _phase
 from fluidcc.dde.cycle import _away, _compared, _Found, _highest, _minimal, _others, _repels, _resolved
 from fluidcc.dde.delay_system import DelaySystem
 from fluidcc.dde.hopf import Crossing
@@ -71,6 +71,8 @@ def test_six_multipliers_and_all_that_do_not_shrink_are_kept() -> None:
     assert _largest(small).tolist() == [-0.9, 0.6, 0.4, 0.3j, 0.2, 0.1]
     large = np.array([0.5, 1 - 0.5e-4, 2.0, -3.0, 1j, 1.5, 1.1, 0.2, 0.9])
     assert np.abs(_largest(large)).tolist() == pytest.approx([3, 2, 1.5, 1.1, 1, 1 - 0.5e-4, 0.9])
+    least = [1 - ONE] * 8  # the least that does not shrink
+    assert _largest(np.array([0.2, *least, 0.5])).real.tolist() == [*least, 0.5]
 
 
 def test_a_course_is_compared_with_as_many_periods_as_it_has() -> None:
@@ -363,11 +365,11 @@ def test_four_times_the_samples_until_they_resolve_a_period(monkeypatch: pytest.
     runs = Runs([])
     monkeypatch.setattr(settled_module, "solve", runs)
     found: list[Any] = [("course", 2.0)]
-    ups = np.arange(20.0)
-    resolved = [True]
+    ups = np.append(np.arange(19.0), 18.75)
+    resolved, periods = [True], list[float]()
     monkeypatch.setattr(settled_module, "_crossings", lambda *_: ups)
     monkeypatch.setattr(settled_module, "_repeating", lambda *_: found[0])
-    monkeypatch.setattr(settled_module, "_resolved", lambda *_: resolved[0])
+    monkeypatch.setattr(settled_module, "_resolved", lambda _, __, period: periods.append(period) or resolved[0])
 
     def asked(until: float) -> Any:
         runs.asked.clear()
@@ -380,9 +382,11 @@ def test_four_times_the_samples_until_they_resolve_a_period(monkeypatch: pytest.
     with pytest.raises(InputError, match="1280000 samples do not resolve"):
         asked(13_000.0)
     assert runs.asked == [20_000, 80_000, 320_000, 1_280_000]
+    assert set(periods) == {2.0}
     found[0] = None
     assert asked(100.0)[0] is None
     assert runs.asked == [20_000]
+    assert periods[-1] == 0.75  # the last of those that do not repeat
     resolved[0] = False
     assert asked(100.0)[0] is None
     assert runs.asked == [20_000, 80_000, 320_000, 1_280_000]

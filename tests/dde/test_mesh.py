@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.polynomial import legendre
 
 from fluidcc.dde import mesh
 from fluidcc.dde.fixed_points import _starts
@@ -72,6 +73,22 @@ def test_neighbours_of_what_is_left_are_made_short_too() -> None:
     found = mesh.refined(made, 50)
     counts = np.histogram(found[1:-1], EVEN)[0]
     assert counts == pytest.approx(50 * np.array(smooth) / sum(smooth), abs=1.01)
+
+
+@pytest.mark.parametrize(
+    ("coefficients", "left"),
+    [
+        ([0, 0, -1, 0, 0, 0, 1], 0.0),  # what has a degree below the last two is no tail
+        ([0, -1, 0, 0, 0, 0, 0, 1], 1.0),
+        ([0, 0, 0, 0, 0, 0, 0, 0, -2], 2.0),
+    ],
+)
+def test_a_tail_is_of_the_last_two_degrees(coefficients: list[float], left: float) -> None:
+    """Of 1 + 1e-6 times a sum of Legendre's polynomials by NumPy, which ends as it begins."""
+    made = mesh.sampled(
+        lambda theta: 1 + 1e-6 * legendre.legval(2 * theta - 1, coefficients)[:, None], np.array([0.0, 1.0]), 1.0
+    )
+    assert mesh.tail(made) == pytest.approx([1e-6 * left], rel=1e-5, abs=EXACT)
 
 
 @pytest.mark.parametrize("course", [ramp, decay])

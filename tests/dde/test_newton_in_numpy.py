@@ -202,6 +202,20 @@ def test_it_does_not_jump_to_another_branch() -> None:
     assert (x, good) == (pytest.approx([3.0], rel=1e-12), True)
 
 
+def test_the_way_back_begins_where_the_tangent_leads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps of 37.5, 75, 150 and the rest: from their ends Newton's method leads to other roots of sin(x - p)."""
+    monkeypatch.setattr(newton, "_ATTEMPTS", 4)
+    x, good, _ = followed(lambda x, p: [np.sin(x[0] - p[0])], [0.0], [0.0], [300.0])
+    assert (x, good) == (pytest.approx([300.0], rel=1e-12), True)
+
+
+def test_what_is_0_is_small_next_to_the_largest_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From 3 over 4 to 0, and so an end within 1e-12 of 4 is 0."""
+    monkeypatch.setattr(newton, "_with_zeros", lambda kernels, x, end, scale: scale)
+    scale, good, _ = followed(lambda x, p: [p[0] * (4.0 - p[0]) - x[0]], [3.0], [1.0], [4.0])
+    assert (scale, good) == (pytest.approx([4.0], rel=0.05), True)
+
+
 def test_one_of_many_is_followed_only_where_it_stays() -> None:
     """Keep a sum at a rate that does not move it; else it is loose."""
     assert followed(lambda x, p: [p[0] * (x[1] - x[0]), p[0] * (x[0] - x[1])], [2.0, 2.0], [1.0], [3.0]) == (

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 from fluidcc.errors import InputError
 from fluidcc.operators.counters import Counters, NicCounters, PortCounters, read_counters
+from fluidcc.operators.counters.names import Entry
+from fluidcc.operators.counters.reading import _values
 from tests.operators.test_fuzz import attempt
 
 DATA = Path(__file__).parents[1] / "data" / "counters"
@@ -464,3 +466,14 @@ def test_watermarks_that_an_operator_clears_go_before_persistent_ones(give: Give
     assert give(json.dumps(document), name="leaf1.json").ports[0].queues == {3: {"watermark_bytes": 7}}
     del document["USER_WATERMARKS:oid:0x2"]
     assert give(json.dumps(document), name="leaf1.json").ports[0].queues == {3: {"watermark_bytes": 900}}
+
+
+def test_of_readings_that_agree_the_first_is_named_and_of_watermarks_the_highest_counts() -> None:
+    def read(counter: str, *values: float) -> float:
+        entries = [Entry("switch", "s", "p", 3, counter, "x", value, f"line {k}") for k, value in enumerate(values)]
+        return _values(entries)[1][3][counter]
+
+    assert read("watermark_bytes", 5.0, 7.0, 6.0) == 7.0
+    assert read("sent_packets", 5.0, 5.0) == 5.0
+    with pytest.raises(InputError, match=r"^line 2: s p queue 3: sent_packets is 6 here and 5 in line 0; "):
+        read("sent_packets", 5.0, 5.0, 6.0)

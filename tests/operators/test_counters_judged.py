@@ -260,6 +260,9 @@ def test_marks_that_do_not_arrive() -> None:
     whole = {"received_bytes": 4e9, "cnps_sent": 0.0, "cnps_handled": 0.0}
     none = [{**whole, "marked_packets": 0.0}] * 2
     assert whats(symptoms.symptoms(queues(), nics(*none, others=0))) == [symptoms.ERASED]
+    for marks_sent, few in ((1e4, True), (10_001.0, False)):
+        found = symptoms.symptoms(queues({"marked_packets": marks_sent}, others=0), nics(*none, others=0))
+        assert (symptoms.ERASED not in whats(found)) is few
     some = [{**whole, "marked_packets": 500.0, "cnps_sent": 400.0, "cnps_handled": 400.0}] * 2
     assert symptoms.ERASED not in whats(symptoms.symptoms(queues(), nics(*some, others=0)))
     unread = [*none[1:], {"marked_packets": None}]  # a NIC whose marks were not read may have seen them all

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fluidcc.errors import InputError
-from fluidcc.operators.config_files import clip, number
+from fluidcc.operators.config_files import clip, decoded, number
 from fluidcc.operators.finding import Change, Finding, set_fields, set_registers
 from fluidcc.operators.json_patch import Patcher
 from fluidcc.operators.registers import register_of, registers_of, whole_of
@@ -168,3 +168,12 @@ def test_a_registers_range_ends_where_its_field_does(
         return
     with pytest.raises(InputError, match=f"^{parameter}: "):
         register_of(parameter, value)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [b"k\xc3\xbc", b"\xef\xbb\xbfk\xc3\xbc", b"\xff\xfek\x00\xfc\x00", b"\xfe\xff\x00k\x00\xfc"],
+    ids=["UTF-8", "UTF-8 with a mark", "UTF-16, low byte first", "UTF-16, high byte first"],
+)
+def test_a_byte_order_mark_says_how_a_file_is_read(raw: bytes) -> None:
+    assert decoded(raw) == "kü"

@@ -17,6 +17,7 @@ from fluidcc.operators.finding import Finding
 from fluidcc.operators.packet_check import after_packets
 from fluidcc.operators.ports import read_ports
 from fluidcc.operators.sonic import SwitchPort, read_sonic
+from fluidcc.operators.switches.description import Words
 from fluidcc.units import Rate
 from tests.operators.test_checks_by_hand import port, ran
 
@@ -141,6 +142,22 @@ def test_least_and_largest_thresholds_of_an_advice() -> None:
     assert at(100e9, buffer_size=None, queue_limit=25_000.0) == (12_500, 25_000)
     assert at(100e9, buffer_size=24_999.0, queue_limit=None) is None
     assert capacity.advice(port(rate=Rate(1e9 / 8), **none), (1086.0,)) == (2172, 5000)
+
+
+@pytest.mark.parametrize(
+    ("what", "buffer", "told"),
+    [
+        ("ECN is off", None, "12500 500000 1"),  # in proportion to 100 Gb/s
+        ("ECN is off", 24_999.0, "KMIN KMAX 1"),  # no ramp fits
+        ("marking was not read", None, "z: KMIN KMAX PERCENT"),  # there are some
+        ("PFC is off", None, "3"),
+        ("another", None, "z"),
+    ],
+)
+def test_what_to_type_has_the_thresholds_to_try(what: str, buffer: float | None, told: str) -> None:
+    words = Words("x", lossless="{priority}", marking="{kmin} {kmax} {pmax}")
+    made = port(rate=Rate(100e9 / 8), buffer_size=buffer, queue_limit=None, priority=3)
+    assert dialect.in_words(Finding("warn", what, "y", "z"), made, words).suggest == told
 
 
 def test_packets_decide_what_is_a_small_threshold() -> None:

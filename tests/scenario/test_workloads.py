@@ -49,7 +49,8 @@ def test_sizes_can_be_given():
 def test_an_incast_is_many_senders_to_one_receiver_at_once():
     rows = fc.incasts(320, load=0.2, until="10ms", senders=64, size="20KB", seed=3)
     events = rows.reshape(-1, 64, 4)
-    assert len(events) == pytest.approx(0.2 * 320 * LINE * 1e-2 / (64 * 20e3), rel=4 * len(events) ** -0.5)
+    count = 0.2 * 320 * LINE * 1e-2 / (64 * 20e3)
+    assert len(events) == pytest.approx(count, rel=4 * count**-0.5)
     for event in events:
         assert len(set(event[:, 0])) == 64
         assert len(set(event[:, 1])) == len(set(event[:, 2])) == 1
@@ -79,6 +80,7 @@ def test_traffic_that_makes_no_sense_is_refused(options, named):
     ("sizes", "good"),
     [
         ([(0, 0.0), (10, 0.5), (20, 0.5), (30, 1.0)], True),  # nothing between 10 and 20
+        ([(0, 0.0), (1, 0.5), (2, 1.0)], True),  # of a byte or two
         ([(0, 0.0), (10, 0.5), (20, 0.4), (30, 1.0)], False),
         ([(0, 0.0), (10, 0.5), (10, 0.6), (30, 1.0)], False),
         ([(-1, 0.0), (10, 1.0)], False),
@@ -105,6 +107,12 @@ def test_everybody_to_everybody_has_a_limit():
     assert len(fc.all_to_all_flows(1024)) == 1024 * 1023
     with pytest.raises(fc.InputError, match="over a million flows"):
         fc.all_to_all_flows(1025)
+
+
+def test_everybody_sends_to_the_host_after_it_first() -> None:
+    rows = fc.all_to_all_flows(4, size="2MB")
+    assert rows[:, :2].tolist() == [[source, (source + k) % 4] for source in range(4) for k in (1, 2, 3)]
+    assert rows[:, 2:].tolist() == [[0.0, 2e6]] * 12
 
 
 @pytest.mark.parametrize("hosts", [2, 3, 9])

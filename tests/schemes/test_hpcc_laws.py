@@ -193,6 +193,7 @@ def test_per_ack_is_what_as_many_acks_do_to_packets(U: float, max_stage: int) ->
             found = LAW.jump(p, state, now, fluid.Feedback(U * one[None], None))
             assert found.window[0, 0] == pytest.approx(me.W, rel=1e-7 if w_ai else 1e-12)
             assert found.reference_window[0, 0, 0] == found.window[0, 0]
+            assert flow.rate == pytest.approx(min(me.W / T, LINE), rel=1e-12)  # line 27, at most the NIC's
             assert found.rate[0, 0] == pytest.approx(min(me.W / T, LINE), rel=1e-7)
             assert (found.last_update[0, 0], found.stage[0, 0, 0]) == (9e3, 3.0)
             waits = LAW.jump(p, state._replace(last_update=-one), now, fluid.Feedback(U * one[None], None))

@@ -6,6 +6,7 @@ Tolerances were set before anything was measured.
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.contract.signals import Signals, Waits
+from fluidcc.contract.win import bound_win
 from fluidcc.scenario.model import resolve
 from fluidcc.schemes.timely import PRESETS, fluid
 from fluidcc.theory.control.equilibrium import equilibria
@@ -213,3 +215,18 @@ def test_unequal_rates_stay_with_timely_and_go_with_its_patch() -> None:
     assert fast / slow > 2
     assert fast / slow == pytest.approx(fast_before / slow_before, rel=0.01)
     assert patched["rate"].values[-1] == pytest.approx([CAPACITY / 2] * 2, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("change", "bound"),
+    [
+        ({}, None),  # without a window nothing is filled in
+        ({"base_rtt": 7e-6}, 7e-6),
+        ({"win": True}, 5e-6),
+        ({"win": True, "variant": "hpcc-sim"}, 4e-6),  # of payloads
+        ({"win": True, "base_rtt": 7e-6}, 7e-6),  # what is given stays
+    ],
+)
+def test_a_window_fills_the_largest_base_rtt_if_none_is_given(change: dict[str, Any], bound: float | None) -> None:
+    path: Any = SimpleNamespace(largest_base_rtt=5e-6, largest_payload_rtt=4e-6)
+    assert bound_win(fc.TIMELY(**change), path).base_rtt == bound

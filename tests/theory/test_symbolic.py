@@ -48,6 +48,22 @@ def test_hpcc_is_that_of_its_appendix(flows: int) -> None:
     assert "a solution" in repr(found)
 
 
+@pytest.mark.parametrize(
+    ("written", "root"),
+    [
+        ("(1 - q**W) * (W - a)", "a"),
+        ("(W - a) * (W - 2*a)", "a"),  # the one that is at W's number
+        ("(W - a/2) * (W - 2*a)", None),
+        ("(1 - q**W) * (W**2 - a)", None),
+        ("W - a", None),  # no factor: the root of all of it
+    ],
+)
+def test_the_root_of_a_factor(written: str, root: str | None) -> None:
+    W, a, q = sympy.symbols("W a q")
+    found = model._root_of_factor(sympy.sympify(written), W, {W: 3.0, a: 3.0, q: 0.5})
+    assert found == (None if root is None else sympy.sympify(root))
+
+
 def test_hpccs_rates_follow_a_late_utilisation() -> None:
     """T dR/dt = R eta/u(t - tau) - R + a: what is late has its exponential, and no difference sees it."""
     found = fc.symbolic(fc.HPCC(form="rate"))

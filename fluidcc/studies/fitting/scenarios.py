@@ -111,7 +111,7 @@ def random_run(scenario: Scenario, engine: str, seed: int, time: np.ndarray, lin
         If neither each class of flows nor their sum was measured.
     """
     interval = float(time[1] - time[0])
-    until = float(time[-1]) * (1 + 1e-9) + interval / 2
+    until = float(time[-1]) + interval / 2
     if engine == "packet":
         trace = simulate(scenario, until, engine="packet", seed=seed, sample_interval=interval)
         return _like(trace["time"].values, trace["queue"].values[:, link], _rates_of(trace, like), scenario, like)

@@ -122,7 +122,7 @@ def alpha_optimum(A: ArrayLike, C: ArrayLike, *, alpha: float) -> Array:
     start = max_min(matrix, capacities)
 
     def loss(x: Array) -> float:
-        return float(-(np.log(x) if alpha == 1 else (x ** (1 - alpha) - 1) / (1 - alpha)) @ weight)
+        return float(-(np.log(x) if alpha == 1 else x ** (1 - alpha) / (1 - alpha)) @ weight)
 
     weight = (start / start.mean()) ** (1 - alpha)
     found = minimize(

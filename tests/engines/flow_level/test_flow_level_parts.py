@@ -53,6 +53,18 @@ def test_starts_at_one_time_have_an_order_that_stays() -> None:
         plain(calendar.push)(heap, t, begins, t)
     assert heap.tolist() == [0, 1, 2, 3, 4]
     assert [int(plain(calendar.pop)(heap, held, begins)) for held in (5, 4, 3, 2, 1)] == [0, 4, 3, 2, 1]
+    heap, begins = np.arange(4), np.array([0.0, 1.0, 1.0, 2.0])
+    assert [int(plain(calendar.pop)(heap, held, begins)) for held in (4, 3, 2, 1)] == [0, 1, 2, 3]
+
+
+def test_what_begins_or_ends_just_at_the_horizon_has() -> None:
+    """At 3 s: one transfer begins, another has its last ACK; what comes later is not known."""
+    ports, alone = SimpleNamespace(names=["a"], rate=np.ones(1)), SimpleNamespace(answered=np.ones(2))
+    begins, ends = np.array([1.0, 3.0]), np.array([[2.0, 3.0, 1.5], [4.0, 5.0, 3.5]])
+    found: Any = plain(run._made)(None, ports, alone, begins, ends, load.load_of(1, 1.0), {}, 3.0, 0.0)
+    assert (found.start.tolist(), found.numbers["ended"]) == ([1.0, 3.0], 1)
+    for name, first in (("received", 2.0), ("answered", 3.0), ("left", 1.5)):
+        np.testing.assert_array_equal(getattr(found, name), [first, np.nan])
 
 
 @pytest.mark.parametrize(

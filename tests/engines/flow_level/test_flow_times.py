@@ -302,6 +302,18 @@ def test_a_run_that_ends_early_says_who_did_not() -> None:
         assert np.isnan(times.start).tolist() == [False, False, True]
 
 
+def test_reports_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A report after each step, from none to all; ACKs that are to come when all has arrived are carried too."""
+    given, said = scenario([(0, 5, 0.0, 1e3), (1, 6, 0.0, 1e3)]), list[float]()
+    whole = flow_times(given, model="dynamics")
+    monkeypatch.setattr(dynamics, "_STEPS", 1)
+    times = flow_times(given, model="dynamics", report=said.append)
+    np.testing.assert_array_equal(times.load, whole.load)
+    assert said[0] == 0.0
+    assert said == sorted(said)
+    assert said[-1] == 1.0
+
+
 @pytest.mark.parametrize("model", ["ideal", "dynamics"])
 def test_what_ends_after_until_has_not_ended(model: str) -> None:
     """At any time, as the whole run has it: starts, departures, receipts and answers that lie before it, and no more.

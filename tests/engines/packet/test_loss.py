@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import hypothesis.strategies as st
@@ -16,12 +17,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import fluidcc as fc
-from fluidcc.engines.packet import layout, run
+from fluidcc.engines.packet import host, layout, run
 from fluidcc.engines.packet.build import prepare
 from fluidcc.engines.packet.losses import round_trip
 from fluidcc.engines.packet.run import execute, times_of
 from fluidcc.scenario.model import resolve
 from fluidcc.theory.loss_recovery import go_back_n_goodput
+from tests.engines.packet.plain import plain
 
 PACKET = 1000  # bytes
 RATE = 100e9 / 8  # bytes/s
@@ -90,6 +92,16 @@ def test_the_closed_form_is_the_textbooks_without_timeouts() -> None:
         go_back_n_goodput(1.0, 100)
     with pytest.raises(fc.InputError, match="round_trip"):
         go_back_n_goodput(0.1, 0)
+
+
+@pytest.mark.parametrize("begin", [-1, 0, 3000])
+def test_a_scheme_is_told_of_a_gap_and_of_nothing_else(monkeypatch: pytest.MonkeyPatch, begin: int) -> None:
+    learn, told = plain(host.learn), list[tuple[Any, ...]]()
+    found = SimpleNamespace(on_ack=lambda *_: begin, tell=lambda sim, *loss: told.append(loss))
+    monkeypatch.setitem(learn.__globals__, "recovery", found)
+    core = SimpleNamespace(recovery=layout.GO_BACK_N)
+    learn(SimpleNamespace(core=[core], flows=[0], packets=[0], calendar=None, bitmaps=None), 0, 0)
+    assert told == [(0, begin, layout.LOST_GAP)] * (begin >= 0)
 
 
 def test_wires_lose_their_share() -> None:

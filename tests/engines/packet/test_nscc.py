@@ -204,6 +204,14 @@ def test_quick_adapt_stays_out(options: dict[str, Any], covers: int, delay: floa
     assert sender.ack(37.0, delay, marked=True, covers=covers) == 225e3
 
 
+@pytest.mark.parametrize(("below", "window"), [(0.0, 225e3), (1e-12, 10e3)])
+def test_a_delay_of_the_threshold_is_not_extreme(below: float, window: float) -> None:
+    sender = Sender(eta=0.0, gamma=0.0)
+    sender.ack(13.0, 50.0, marked=True)
+    sender.me.qa_threshold = sender.me.delay * (1 - below)
+    assert sender.ack(37.0, 50.0, marked=True, covers=10) == window
+
+
 def test_a_packet_has_to_fit_in_whole() -> None:
     """NSCC.CanSend: with W in flight at most; the engine lets a packet go while less than its limit is."""
     for window, most in (("10KB", 9000), ("10999B", 9999), ("1KB", 0)):

@@ -55,6 +55,18 @@ def test_none_keeps_them() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("result", "says"),
+    [
+        (STARVED, "300B at k = 2, utilisation 0.985, jain 0.95 (of those with utilisation>=0.98 and jain>=0.9)"),
+        (swept([1e3], [0.5], [1.0]), "no point has utilisation>=0.98 and jain>=0.9"),
+        (swept([NAN], [NAN], [NAN]), None),
+    ],
+)
+def test_a_table_has_the_best_point_if_there_is_one(result: fc.SweepResult, says: str | None) -> None:
+    assert dict(result._rows()).get("least queue_bytes.mean") == says
+
+
 def test_a_scheme_that_leaves_a_part_of_the_link_is_measured_by_its_own_target() -> None:
     used = [0.92, 0.95, 0.96]
     assert swept([1e3, 2e3, 3e3], used, [1.0] * 3).best()["k"] is None

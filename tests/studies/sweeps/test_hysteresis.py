@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import importlib
 from types import SimpleNamespace
 from typing import Any
 
@@ -52,6 +54,26 @@ def test_a_run_of_its_own_finds_the_same(two: fc.Branches) -> None:
     there = two.sel(branch="from equilibrium", n=10)
     assert float(there.peak_to_peak) == pytest.approx(alone.peak_to_peak, rel=STEP)
     assert str(there.kind) == alone.kind or str(there.kind.values) == alone.kind
+
+
+def test_starts_are_the_equilibria_of_their_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of made-up equilibria, N GB/s for N flows; one that oscillates is none."""
+    module, shown = importlib.import_module("fluidcc.studies.sweeps.hysteresis"), list[float]()
+
+    def found(scenario: fc.Scenario) -> Any:
+        n = scenario.flows[0].multiplicity
+        cycle = SimpleNamespace(kind="cycle" if n == 9 else "equilibrium")
+        return SimpleNamespace(cycle=cycle, flows=[{"rate_bytes_per_s": n * 1e9, "alpha": n / 100}])
+
+    monkeypatch.setattr(module, "equilibrium", found)
+    monkeypatch.setattr(module, "Bar", lambda *_: contextlib.nullcontext(shown.append))
+    make = fc.from_equilibrium(flows, {"n": [2, 5, 4, 3]})
+    assert shown == [0.25, 0.5, 0.75, 1.0]
+    for n in (3.0, 5.0):
+        (flow,) = make(n=n).flows
+        assert (flow.initial_rate, flow.scheme.initial_alpha) == pytest.approx((n * 1e9, n / 100), rel=1e-6)
+    with pytest.raises(InputError, match="it oscillates"):
+        fc.from_equilibrium(flows, {"n": [2, 9]})
 
 
 @pytest.mark.slow

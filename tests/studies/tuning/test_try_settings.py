@@ -93,6 +93,7 @@ class Sent:
     [
         (Sent(1.0), False, 3),
         (Sent(0.01), True, 12),  # 3 blocks until there are 2000 small and 200 large flows
+        (Sent(0.01, 1000, 100), True, 8),  # just as many
         (Sent(0.01, 9000, 900), True, 4),
         (Sent(0.15, 9000, 900), True, 8),
         (Sent(1.0, 9000, 900), True, 24),

@@ -13,15 +13,16 @@ from fluidcc.workloads.collectives import Job, mapping
 from fluidcc.workloads.collectives import measures as told
 from fluidcc.workloads.collectives.algorithms import KINDS
 from fluidcc.workloads.collectives.engines import Outcome
-from fluidcc.workloads.collectives.jobs import Work, _weights, work_of
+from fluidcc.workloads.collectives.jobs import Replay, Work, _weights, work_of
 from fluidcc.workloads.collectives.mapping import Laid, laid_out
+from fluidcc.workloads.collectives.schedule import Operation, Schedule
 from fluidcc.workloads.fabrics import named_topology
 
 TOPOLOGY = named_topology("leaf-spine:2x1x2")  # hosts 0 and 1 under 4, 2 and 3 under 5, both under 6
 HOSTS = (0, 1, 2)
 
 
-def made(*jobs: Job) -> tuple[Work, Laid]:
+def made(*jobs: Job | Replay) -> tuple[Work, Laid]:
     work = work_of(list(jobs), [list(HOSTS)] * len(jobs))
     return work, laid_out(work.graph, TOPOLOGY, work.hosts, 1, {"scheme": "none"})
 
@@ -40,7 +41,7 @@ def outcome(laid: Laid, slow: float) -> Outcome:
     return Outcome(began, arrived, arrived, arrived, times, share * rates, {}, {})
 
 
-def numbers(jobs: list[Job], work: Work, laid: Laid, found: Outcome) -> dict[str, Any]:
+def numbers(jobs: list[Any], work: Work, laid: Laid, found: Outcome) -> dict[str, Any]:
     chain = told.chain_of(laid, found)
     idle = np.full(len(laid.graph), 0.5)
     return told.numbers_of(jobs, work, laid, found, told.transfers_of(work, laid, found, idle, chain), chain)
@@ -115,6 +116,16 @@ def test_copies_and_transfers_have_their_times() -> None:
     assert took[~copies] == pytest.approx(1.0)
     assert (table["alone"].values[~copies] == 0.5).all()
     assert not table["critical"].values.any()
+
+
+def test_a_replay_has_the_bytes_of_its_own_sends() -> None:
+    """Of one time, next to another job's: 8 KB to the next of three ranks, and back to the first."""
+    sends = [Operation(1, "send", k, 8000 + k, (k + 1) % 3) for k in range(3)]
+    gets = [Operation(1, "recv", (k + 1) % 3, 8000 + k, k) for k in range(3)]
+    jobs = [Job("all-gather", "3MB", ranks=3), Replay(Schedule("a", 3, [*sends, *gets]), steps=2)]
+    work, laid = made(*jobs)
+    found = numbers(jobs, work, laid, outcome(laid, 1.0))
+    assert [row["bytes"] for row in found["jobs"]] == [3e6, 24_003.0]
 
 
 def test_copies_inside_servers_are_no_transfers() -> None:
