@@ -31,7 +31,7 @@ WORDS = Words(
     buffers="show queuing interface {port}",
     counters="show queuing interface, show interface priority-flow-control",
     comment="!",
-    enter=("! ports that have the policy lose traffic for a moment when it changes", "configure terminal"),
+    enter=("! traffic may be lost for a moment while a queuing policy changes", "configure terminal"),
     leave=("end", "! to keep it at a reboot: copy running-config startup-config"),
 )
 _SIGNS = re.compile(
