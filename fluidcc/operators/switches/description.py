@@ -79,7 +79,7 @@ class Curve:
     shares: bool = False
     times: bool = False
     unread: str = ""
-    lines: Lines = _OPEN
+    lines: Lines = dataclasses.field(default=_OPEN, compare=False)
 
 
 def unread(line: str) -> Curve:
