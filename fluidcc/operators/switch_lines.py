@@ -128,7 +128,7 @@ def _place(config: ConfigDB, groups: Sequence[PortGroup], wanted: Mapping[str, f
         told = words.marking.format(**named, **texts, profile="PROFILE")
         return _Typed([*comments, f"nothing to paste, as {missing}; set it by hand: {told}"])
     if others := _others(config, lines, groups):
-        also = f"the same lines set {', '.join(f'{port}|{queue}' for port, queue in others)}, which change too"
+        also = f"the same lines also change {', '.join(f'{port}|{queue}' for port, queue in others)}"
         notes.append(also)
         comments.append(also)
     return _Typed(comments, tuple(_filled(line, typed) for line in lines.new), lines.back)

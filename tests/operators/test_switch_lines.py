@@ -130,7 +130,7 @@ def test_lines_set_the_ports_that_are_meant_and_the_way_back_restores_them(case:
     old, new = curves_of(described(before)), curves_of(described(after))
     assert {each for each in old if new[each] != old[each]} == {*meant, *others}
     assert old.keys() == new.keys()
-    same = "the same lines set {}, which change too"
+    same = "the same lines also change {}"
     assert [note for note in found.notes if "the same lines" in note] == [same.format(each) for each in others]
     assert all(same.format(each) in found.files["switch.txt"] for each in others)
     again = apply(after, found.files["switch-undo.txt"])
@@ -285,7 +285,7 @@ def test_a_drop_profile_of_two_schedulers_is_set_once_or_said_to_be_shared(tmp_p
         "set class-of-service schedulers s2 explicit-congestion-notification\n"
     )
     path.write_text((DATA / "junos_set.txt").read_text() + more)
-    assert "the same lines set et-0/0/0|2, which change too" in typed(path).notes
+    assert "the same lines also change et-0/0/0|2" in typed(path).notes
     both = "set class-of-service forwarding-classes class OTHER no-loss\n"
     path.write_text(path.read_text() + both)
     groups = read_ports(path, "all", Assumed(Rate(100e9 / 8), BUFFER))[0]
