@@ -54,7 +54,7 @@ def files_of(
     wanted : mapping
         Thresholds in SI; those that are not there stay.
     notes : list of str
-        Is told what else the lines change, and what is rounded or left open.
+        Receives what else the lines change, and what is rounded or left open.
 
     Returns
     -------
@@ -114,11 +114,8 @@ def _place(config: ConfigDB, groups: Sequence[PortGroup], wanted: Mapping[str, f
     if lines.new and "green_max_share" in entry:
         whole = switch.kmax / float(entry["green_max_share"]) if switch.kmax else None
         levels, missing = _levels(whole, after, notes)
-        comments += (
-            [f"fill levels are {levels['kmin']} and {levels['kmax']} % of {show(whole, SIZE)}"]
-            if levels and whole
-            else []
-        )
+        if levels and whole is not None:
+            comments.append(f"fill levels are {levels['kmin']} and {levels['kmax']} % of {show(whole, SIZE)}")
         typed |= levels
     elif lines.new:
         missing = ""
