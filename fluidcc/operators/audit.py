@@ -330,6 +330,7 @@ def audit(
         files = os.fspath(sonic), None if nic is None else os.fspath(nic)
         if not config.is_sonic:
             findings = [dialect.in_words(finding, switch, config.system) for finding in findings]
+        findings = [finding.of_ports(group.names) for finding in findings]
         findings = [_listed_alone(config, finding).within(switch.asic).of_files(*files) for finding in findings]
         findings.sort(key=lambda finding: _ORDER.index(finding.severity))
         point, reached, behaves = (ran.equilibrium, ran.reach, ran.behaviour) if ran else (None, None, None)

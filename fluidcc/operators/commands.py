@@ -1,8 +1,9 @@
 """Commands for a setting: a patch of the switch's configuration and lines for the NIC, with the undo.
 
 Nothing is applied here. The switch's part is a JSON patch (RFC 6902) for SONiC's ``config apply-patch``, and, where a
-profile is changed in place, the ``ecnconfig`` line that does the same; the NIC's is ``mlxconfig`` lines with raw
-register values, which hold from the next reset on, and writes to the driver's files, which hold until then.
+profile is changed in place, the ``ecnconfig`` line that does the same; of other systems it is lines to paste. The
+NIC's is ``mlxconfig`` lines with raw register values, which hold from the next reset on, and writes to the driver's
+files, which hold until then.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from fluidcc.operators.json_patch import Patch, Patcher, pointer
 from fluidcc.operators.nvidia import NicSettings
 from fluidcc.operators.nvidia_settings import SETTINGS
 from fluidcc.operators.ports import PortGroup
-from fluidcc.operators.registers import REGISTERS, registers_of, whole_of
-from fluidcc.operators.sonic import threshold_fields
+from fluidcc.operators.registers import REGISTERS, registers_of
+from fluidcc.operators.sonic import SwitchPort, threshold_fields
+from fluidcc.operators.switch_lines import BACK, NEW, files_of, in_order, threshold_text
 from fluidcc.operators.switches import SONIC
 from fluidcc.operators.switches.description import Words
 from fluidcc.surface import constructor, public
@@ -36,7 +38,8 @@ FILES = {  # by name, and what for
     "patch.json": "the switch: config apply-patch patch.json, then config save",
     "undo.json": "the way back: config apply-patch undo.json, then config save",
     "ecnconfig.txt": "the switch, by hand in place of the patch",
-    "switch.txt": "the switch, in words of its system: put in your names",
+    NEW: "the switch: paste it at its prompt; comments say what is left to do",
+    BACK: "the way back: paste it likewise",
     "nic.sh": "the NIC: DEVICE=... INTERFACE=... sh nic.sh, as root, on each host",
     "nic-undo.sh": "the way back",
 }
@@ -146,7 +149,7 @@ def commands_of(
     if wrong is not None:
         raise InputError(f"{wrong}: {changes[wrong]} is nothing that can be typed; give a finite value")
     notes: list[str] = []
-    patch, undo, lines = _switch(sonic, groups, changes, notes) if sonic is not None else ([], [], [])
+    patch, undo, files = _switch(sonic, groups, changes, notes) if sonic is not None else ([], [], {})
     given = nic.given if nic is not None else {}
     present = {name: int(given.get(name, SETTINGS[name].default)) for name in SETTINGS}
     # What is stored for the next boot may be another value than what runs now.
@@ -162,11 +165,6 @@ def commands_of(
             "mlxconfig holds from the next reset on (mlxfwreset, or a power cycle), the driver's files until then: "
             "nic.sh does both"
         )
-    files: dict[str, str] = {}
-    if patch:
-        files |= {"patch.json": _json(patch), "undo.json": _json(undo)}
-    if lines:
-        files["ecnconfig.txt" if patch else "switch.txt"] = "\n".join(lines) + "\n"
     if registers:
         stored = {name: stored[name] for name in registers}
         files |= {"nic.sh": _script(registers, registers, "apply"), "nic-undo.sh": _script(stored, before, "take back")}
@@ -179,46 +177,55 @@ def commands_of(
 
 def _switch(
     sonic: str | os.PathLike[str], groups: Sequence[PortGroup], changes: Mapping[str, float], notes: list[str]
-) -> tuple[Patch, Patch, list[str]]:
-    """Return the patch, its inverse, and ``ecnconfig`` lines, over all ASICs and profiles that the ports are of."""
+) -> tuple[Patch, Patch, dict[str, str]]:
+    """Return the patch, its inverse, and files, over all ASICs and profiles that the ports are of."""
     patch: Patch = []
     undo: Patch = []
     lines: list[str] = []
-    by_hand = True  # as long as each part of the patch has such lines
-    for asic, profile in dict.fromkeys((group.switch.asic, group.switch.profile) for group in groups):
-        config = ConfigDB(sonic, asic or None)
-        alike = [group for group in groups if (group.switch.asic, group.switch.profile) == (asic, profile)]
-        there, back, typed = _profile(config, alike, pointer(asic) if asic else "", changes, notes)
-        patch, undo, by_hand = [*patch, *there], [*back, *undo], by_hand and (bool(typed) or not there)
-        lines += [f"{line} -n {asic}" if asic and "ecnconfig" in line else line for line in typed]
-    return patch, undo, lines if by_hand else []
-
-
-def _profile(
-    config: ConfigDB, groups: Sequence[PortGroup], root: str, changes: Mapping[str, float], notes: list[str]
-) -> tuple[Patch, Patch, list[str]]:
-    """Return the patch, its inverse and lines to type for the ports of one profile of an ASIC."""
     wanted = {name: changes[name] for name in THRESHOLDS if name in changes}
-    if not wanted:
-        return [], [], []
-    switch, profile = groups[0].switch, groups[0].switch.profile
-    if not profile:
+    if not wanted or not groups:
+        return patch, undo, {}
+    by_hand = True  # as long as each part of the patch has such lines
+    places: dict[tuple[str, str], list[PortGroup]] = {}
+    for group in groups:
+        places.setdefault((group.switch.asic, group.switch.profile), []).append(group)
+    first = ConfigDB(sonic, groups[0].switch.asic or None)
+    for (asic, _), alike in places.items():
+        _check(first.name, alike[0].switch, wanted, notes)
+        if first.is_sonic:
+            config = ConfigDB(sonic, asic or None)
+            there, back, typed = _profile(config, alike, pointer(asic) if asic else "", wanted, notes)
+            patch, undo, by_hand = [*patch, *there], [*back, *undo], by_hand and (bool(typed) or not there)
+            lines += [f"{line} -n {asic}" if asic and "ecnconfig" in line else line for line in typed]
+    if not first.is_sonic:
+        return patch, undo, files_of(first, groups, wanted, notes)
+    files = {"patch.json": _json(patch), "undo.json": _json(undo)} if patch else {}
+    return patch, undo, files | ({"ecnconfig.txt": "\n".join([*lines, ""])} if by_hand and lines else {})
+
+
+def _check(name: str, switch: SwitchPort, wanted: Mapping[str, float], notes: list[str]) -> None:
+    """Refuse a queue without a profile, and note thresholds that it never reaches."""
+    if not switch.profile:
         raise InputError(
-            f"{config.name}: queue {switch.queue} of {groups[0].names[0]} has no WRED profile to change; "
+            f"{name}: queue {switch.queue} of {switch.name} has no WRED profile to change; "
             "turn ECN on first, as the audit says"
         )
     limit = most(switch)
-    above = [name for name in ("kmin", "kmax") if limit is not None and wanted.get(name, 0) > limit]
+    above = [each for each in ("kmin", "kmax") if limit is not None and wanted.get(each, 0) > limit]
     if above and limit is not None:
         notes.append(f"{' and '.join(above)}: more than the {show(limit, SIZE)} that the queue may hold: never reached")
-    if not config.is_sonic:
-        return [], [], _by_hand(config, groups, wanted, notes)
+
+
+def _profile(
+    config: ConfigDB, groups: Sequence[PortGroup], root: str, wanted: Mapping[str, float], notes: list[str]
+) -> tuple[Patch, Patch, list[str]]:
+    """Return the patch, its inverse and lines to type for the ports of one profile of an ASIC."""
+    profile = groups[0].switch.profile
     entry = config.needed("WRED_PROFILE", profile, "the ports that are meant")
     names = threshold_fields(entry)
-    texts = {names[name]: _text(name, value, notes) for name, value in wanted.items()}
+    texts = {names[name]: threshold_text(name, value, notes) for name, value in wanted.items()}
     low, high = (float((entry | texts).get(names[name], "nan")) for name in ("kmin", "kmax"))
-    if low > high:
-        raise InputError(f"kmin: {low:.0f} bytes would be above kmax, {high:.0f} bytes; change both")
+    in_order(low, high)
     meant = {(port, group.switch.queue) for group in groups for port in group.names}
     if len(meant) > 1:
         notes.append(_changed(profile, meant))
@@ -247,32 +254,12 @@ def _profile(
     return patcher.patch, patcher.undo, []
 
 
-def _by_hand(config: ConfigDB, groups: Sequence[PortGroup], wanted: Mapping[str, float], notes: list[str]) -> list[str]:
-    """Return what sets thresholds on a system that takes no JSON patch."""
-    switch = groups[0].switch
-    now = {"kmin": switch.kmin or 0.0, "kmax": switch.kmax or 0.0, "pmax": switch.pmax or 0.0}
-    names = {"port": ", ".join(groups[0].names), "queue": switch.queue, "priority": switch.priority}
-    new, old = ({name: _text(name, value, notes) for name, value in each.items()} for each in ({**now, **wanted}, now))
-    lines = [
-        f"# {config.system.system}: Kmin {new['kmin']} bytes, Kmax {new['kmax']} bytes, Pmax {new['pmax']} %",
-        config.system.marking.format(**names, **new),
-    ]
-    back = config.system.marking.format(**names, **old).splitlines()
-    return lines + ([f"# back: {line}" for line in back] if None not in (switch.kmin, switch.kmax) else [])
-
-
 def _changed(profile: str, meant: set[tuple[str, int]]) -> str:
     """Describe on which ports and queues a profile's change takes effect."""
     ports, queues = sorted({port for port, _ in meant}), sorted({queue for _, queue in meant})
     listed = ", ".join(ports[:4]) + (", ..." if len(ports) > 4 else "")
     who = "1 port that marks" if len(ports) == 1 else f"{len(ports)} ports that mark"
     return f"changes {who} by {profile} ({listed}), queues {', '.join(map(str, queues))}"
-
-
-def _text(name: str, value: float, notes: list[str]) -> str:
-    """Format a value as the switch's configuration does: whole bytes, whole percents, as text."""
-    exact = 100 * value if name == "pmax" else value
-    return str(whole_of(name, exact, notes, "percent" if name == "pmax" else "bytes"))
 
 
 def _others(config: ConfigDB, profile: str, meant: set[tuple[str, int]]) -> list[tuple[str, int]]:
@@ -352,11 +339,11 @@ def _readme(files: Mapping[str, str], notes: Sequence[str], sources: str, system
     last = "and the switches above when all racks have it"
     if "nic.sh" not in files:
         first = "One rack's switch first"
-    elif not {"patch.json", "switch.txt"} & files.keys():
+    elif not {"patch.json", NEW} & files.keys():
         first, last = "The hosts of one rack first, all at the same time: old and new NICs share unfairly", "all hosts"
     told = _COMPARED if system.system == SONIC.system else _COMPARED_HOSTS.format(system.system)
     shown = [*system.counters.split(", "), "ethtool -S INTERFACE and rdma statistic, on each host"]
-    there = {"undo.json", "nic-undo.sh"} & files.keys() or "# back:" in files.get("switch.txt", "")
+    there = {"undo.json", BACK, "nic-undo.sh"} & files.keys()
     back = "is above, and holds at once" if there else "is what you exported: set it again by hand"
     words = {"back": back, "counters": "\n".join(f"   {each}" for each in shown), "compared": told}
     return "\n".join([*lines, "", _ROLLOUT.format(first=first, last=last, sources=sources, **words)])

@@ -8,6 +8,7 @@ import re
 from fluidcc.operators.capacity import advice
 from fluidcc.operators.finding import SWITCH, Finding
 from fluidcc.operators.sonic import SwitchPort
+from fluidcc.operators.switches import SONIC
 from fluidcc.operators.switches.description import Words
 
 # Names of SONiC's fields and tables within sentences.
@@ -40,7 +41,7 @@ def in_words(finding: Finding, port: SwitchPort, words: Words) -> Finding:
         why, suggest = re.sub(pattern, name, why), re.sub(pattern, name, suggest)
     wanted = _SUGGESTIONS.get(finding.what)
     kmin, kmax = advice(port) or ("KMIN", "KMAX")
-    pmax = "1"
+    pmax, profile = "1", port.profile if words.system == SONIC.system else port.profile.removesuffix(f"-{port.queue}")
     if wanted == "buffers":
         why = _UNSAID
         suggest = "compare Kmin with these on the switch: {}"
@@ -51,7 +52,13 @@ def in_words(finding: Finding, port: SwitchPort, words: Words) -> Finding:
         suggest = "{}"
     if wanted is not None:
         text = getattr(words, wanted).format(
-            port=port.name, queue=port.queue, priority=port.priority, kmin=kmin, kmax=kmax, pmax=pmax
+            port=port.name,
+            queue=port.queue,
+            priority=port.priority,
+            kmin=kmin,
+            kmax=kmax,
+            pmax=pmax,
+            profile=profile or "PROFILE",
         )
         suggest = suggest.format(text)
     kept = tuple(change for change in finding.apply if change.file != SWITCH)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 
 SWITCH, NIC = "switch", "nic"
+_NAMED = 4  # ports that a suggestion lists after the first
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +43,22 @@ class Finding:
         changes = [(names[change.file], change) for change in self.apply]
         kept = tuple(dataclasses.replace(change, file=name) for name, change in changes if name is not None)
         return dataclasses.replace(self, apply=kept)
+
+    def of_ports(self, names: Sequence[str]) -> Finding:
+        """Return the finding for ports that are set alike: what it changes at the first it changes at each."""
+        first, others = names[0], names[1:]
+        entry = f"{_pointer([first])}/"
+        own = [change for change in self.apply if change.file == SWITCH and entry in change.path]
+        more = [
+            dataclasses.replace(change, path=change.path.replace(entry, f"{_pointer([name])}/"))
+            for name in others
+            for change in own
+        ]
+        suggest = self.suggest
+        if others and re.search(rf"(?<![\w/]){re.escape(first)}(?![\w/])", suggest):
+            rest = f" and {len(others) - _NAMED} more" if others[_NAMED:] else ""
+            suggest += f"; likewise for {', '.join(others[:_NAMED])}{rest}"
+        return dataclasses.replace(self, suggest=suggest, apply=(*self.apply, *more))
 
     def within(self, asic: str) -> Finding:
         """Return the same for a file with a configuration for each ASIC, where paths begin with its name."""

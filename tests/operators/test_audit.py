@@ -34,6 +34,38 @@ def short():
         yield
 
 
+def test_what_an_audit_applies_reaches_every_port_of_a_group(tmp_path):
+    """Three ports without a watchdog, and a fourth with one, on queues that do not mark, so that nothing is run."""
+
+    def change(config):
+        ports = [*config["PORT"]][:4]
+        config["PORT"] = {name: config["PORT"][name] for name in ports}
+        for table in ("QUEUE", "BUFFER_PG", "BUFFER_QUEUE"):
+            config[table] = {key: row for key, row in config[table].items() if key.split("|")[0] in ports}
+        for row in config["QUEUE"].values():
+            row.pop("wred_profile", None)
+        config["PORT_QOS_MAP"] = {name: config["PORT_QOS_MAP"][name] for name in ports}
+        config["PFC_WD"] = {name: row for name, row in config["PFC_WD"].items() if name in ("GLOBAL", ports[3])}
+
+    switch, nic = edited(tmp_path, change)
+    found = fc.audit(switch, nic)
+    config = json.loads(switch.read_text())
+    groups = {each.names: [f for f in each.findings if f.what == "no PFC watchdog"] for each in found.groups}
+    assert {(names, len(each)) for names, each in groups.items()} == {
+        (("Ethernet0", "Ethernet4", "Ethernet8"), 1),
+        (("Ethernet12",), 0),
+    }
+    for finding in [finding for each in groups.values() for finding in each]:
+        assert finding.suggest.endswith("; likewise for Ethernet4, Ethernet8")
+        for each in finding.apply:
+            table, key, field = each.path[1:].split("/")
+            config[table].setdefault(key, {})[field] = each.value
+    switch.write_text(json.dumps(config))
+    again = fc.audit(switch, nic)
+    assert not any(finding.what == "no PFC watchdog" for each in again.groups for finding in each.findings)
+    assert again.names == ("Ethernet0", "Ethernet4", "Ethernet8", "Ethernet12")
+
+
 def severity(found, what):
     return next((f.severity for f in found.findings if what in f.what), None)
 

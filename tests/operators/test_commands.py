@@ -255,16 +255,15 @@ def test_a_kmin_of_kmax_is_a_step_and_no_reversal(tmp_path: Path) -> None:
 def test_thresholds_that_stay_are_typed_again_on_other_systems(changes: dict[str, float], line: str) -> None:
     path = Path(__file__).parents[1] / "data" / "switches" / "eos.txt"
     found = commands_of(path, read_ports(path)[0][:1], None, changes)
-    assert (found.patch, found.undo, sorted(found.files)) == ([], [], ["README.txt", "switch.txt"])
-    first, second, back = found.files["switch.txt"].splitlines()
-    assert first == f"# Arista EOS: {line}"
-    assert back.startswith("# back: random-detect ecn minimum-threshold 500000 bytes maximum-threshold 1500000 bytes")
-    assert back.endswith("max-mark-probability 20 at tx-queue 3")
+    assert (found.patch, found.undo) == ([], [])
+    assert sorted(found.files) == ["README.txt", "switch-undo.txt", "switch.txt"]
+    lines = found.files["switch.txt"].splitlines()
+    assert lines[0] == f"! Arista EOS, queue 3 of Ethernet1/1: {line}"
     assert "show priority-flow-control counters" in found.files["README.txt"]  # what EOS has in place of SONiC's
     assert "watermark" not in found.files["README.txt"]
-    numbers = line.replace(",", "").split()
-    assert f"minimum-threshold {numbers[1]} bytes maximum-threshold {numbers[4]} bytes" in second
-    assert second.endswith(f"max-mark-probability {numbers[7]} at tx-queue 3")
+    _, kmin, _, _, kmax, _, _, pmax, _ = line.replace(",", "").split()
+    values = f"minimum-threshold {kmin} bytes maximum-threshold {kmax} bytes max-mark-probability {pmax} weight 0"
+    assert [each.strip() for each in lines if "random-detect" in each] == [f"random-detect ecn {values}"]
 
 
 def test_pointers_escape() -> None:

@@ -39,6 +39,23 @@ def test_an_asic_goes_before_the_switchs_paths_alone() -> None:
     ]
 
 
+def test_what_changes_at_a_port_changes_at_each_that_is_set_alike() -> None:
+    """Only the first was changed, and Ethernet1 is no part of Ethernet10."""
+    own = set_fields("PFC_WD", "Ethernet1", action="drop") + set_fields("WRED_PROFILE", "W", ecn="ecn_all")
+    found = Finding("warn", "x", "y", "add PFC_WD|Ethernet1", own).of_ports(("Ethernet1", "Ethernet10", "a/b"))
+    assert [change.path for change in found.apply] == [
+        "/PFC_WD/Ethernet1/action",
+        "/WRED_PROFILE/W/ecn",
+        "/PFC_WD/Ethernet10/action",
+        "/PFC_WD/a~1b/action",
+    ]
+    assert found.suggest == "add PFC_WD|Ethernet1; likewise for Ethernet10, a/b"
+    assert Finding("warn", "x", "y", "set PFC_WD|Ethernet10").of_ports(("Ethernet1", "E2")).suggest[-1] == "0"
+    many = Finding("warn", "x", "y", "at E0").of_ports([f"E{each}" for each in range(7)])
+    assert many.suggest == "at E0; likewise for E1, E2, E3, E4 and 2 more"
+    assert Finding("warn", "x", "y", "at E0", own).of_ports(("E0",)) == Finding("warn", "x", "y", "at E0", own)
+
+
 def test_a_patch_changes_what_differs_and_its_undo_goes_backwards() -> None:
     patcher = Patcher({"T": {"k": {"a": "1"}}}, "/asic0")
     patcher.field("T", "k", "a", "1")  # is so already

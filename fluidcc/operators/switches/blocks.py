@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 _TOKEN = re.compile(r'/\*.*?\*/|#[^\n]*|"(?:[^"\\\n]|\\.)*"|[{};\[\]]|[^\s{};\[\]"#]+', re.DOTALL)
 _DEEPEST = 64
@@ -22,6 +22,11 @@ def indented(text: str, comments: tuple[str, ...] = ("!", "#")) -> Iterator[tupl
         if len(above) < _DEEPEST:
             above.append((depth, words))
             yield tuple(each for _, each in above)
+
+
+def nested(lines: Sequence[str]) -> tuple[str, ...]:
+    """Indent each line under the one before it."""
+    return tuple("  " * depth + line for depth, line in enumerate(lines))
 
 
 def braced(text: str) -> Iterator[list[str]]:

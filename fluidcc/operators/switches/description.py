@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
+
+from fluidcc.operators.switches.blocks import nested
 
 _KB = {"": 1.0, "b": 1.0, "byte": 1.0, "kbyte": 1e3, "kb": 1e3, "mbyte": 1e6, "mb": 1e6}
 _SECONDS = {"us": 1e-6, "microsecond": 1e-6, "ms": 1e-3, "millisecond": 1e-3}
 _CLASSES = {"ef": 46, "default": 0} | {f"cs{n}": 8 * n for n in range(8)}  # RFC 2474, 2597, 3246
 _CLASSES |= {f"af{i}{j}": 8 * i + 2 * j for i in range(1, 5) for j in range(1, 4)}
 _MAP = "FILE"  # name of the one map of each kind that a description becomes
+_THRESHOLDS = re.compile(r"minimum-threshold \d+\s*[a-z]* maximum-threshold \d+\s*[a-z]*", re.ASCII)
 _RANGE = re.compile(r"(.*?)(\d+)-(.*?)(\d+)", re.ASCII)
 _MOST_PORTS = 1024  # of a range
 
@@ -19,7 +22,8 @@ _MOST_PORTS = 1024  # of a range
 class Words(NamedTuple):
     """Names that a system has for what an audit suggests; ``{port}``, ``{queue}``, ``{priority}``... are filled in.
 
-    ``counters`` are the commands that show what a rollout must look at; those of SONiC an audit reads again.
+    ``counters`` are the commands that show what a rollout must look at; those of SONiC an audit reads again. Lines that
+    set marking (`Lines`) stand between ``enter`` and ``leave``; what begins with ``comment`` the system ignores.
     """
 
     system: str
@@ -31,6 +35,23 @@ class Words(NamedTuple):
         "show interfaces counters, show pfc counters, show queue counters, show queue watermark unicast, "
         "show priority-group drop counters"
     )
+    comment: str = "#"
+    enter: tuple[str, ...] = ()
+    leave: tuple[str, ...] = ()
+
+
+class Lines(NamedTuple):
+    """Lines to type for a curve; ``{kmin}``, ``{kmax}`` and ``{pmax}`` stand for its values, in the curve's own units.
+
+    ``back`` are those for the values of the file. Where there are none, ``missing`` says what the file leaves open.
+    """
+
+    new: tuple[str, ...] = ()
+    back: tuple[str, ...] = ()
+    missing: str = "the file does not name what sets them"
+
+
+_OPEN = Lines()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +68,8 @@ class Curve:
         Whether packets are marked rather than dropped.
     unread : str
         The line that makes the queue mark, where its numbers were not read and none of those above holds.
+    lines : Lines
+        What to type for other values.
     """
 
     low: float
@@ -56,11 +79,20 @@ class Curve:
     shares: bool = False
     times: bool = False
     unread: str = ""
+    lines: Lines = dataclasses.field(default=_OPEN, compare=False)
 
 
 def unread(line: str) -> Curve:
     """Return the curve of a queue that marks by a line whose numbers were not read."""
-    return Curve(0.0, 0.0, 0.0, unread=line)
+    return Curve(0.0, 0.0, 0.0, unread=line, lines=Lines(missing="the line of marking was not read"))
+
+
+def random_detect(lines: Sequence[str], probability: str) -> Lines:
+    """Return how to type a line of ``random-detect`` within those around it; ``probability`` is its word for Pmax."""
+    *above, line = lines
+    others = re.sub(rf"\s+{probability} \S+", "", line)
+    values = f"minimum-threshold {{kmin}} bytes maximum-threshold {{kmax}} bytes {probability} {{pmax}}"
+    return Lines(nested([*above, _THRESHOLDS.sub(values, others)]), nested(lines))
 
 
 @dataclasses.dataclass
@@ -168,9 +200,9 @@ def _port(interface: Interface) -> dict[str, str]:
     return fields
 
 
-def _profile(curve: Curve) -> dict[str, str]:
+def _profile(curve: Curve) -> dict[str, Any]:
     if curve.unread:
-        return {"unread": curve.unread}
+        return {"unread": curve.unread, "lines": curve.lines}
     unit = "share" if curve.shares else "time" if curve.times else "threshold"
     return {
         "ecn": "ecn_all" if curve.ecn else "ecn_none",
@@ -178,6 +210,7 @@ def _profile(curve: Curve) -> dict[str, str]:
         f"green_min_{unit}": f"{curve.low:.15g}",
         f"green_max_{unit}": f"{curve.high:.15g}",
         "green_drop_probability": f"{curve.percent:.15g}",
+        "lines": curve.lines,
     }
 
 

@@ -10,11 +10,13 @@ from fluidcc.operators.switches.description import (
     Curve,
     Description,
     Interface,
+    Lines,
     Words,
     alone,
     amount,
     code_points,
     names,
+    random_detect,
     unread,
     whole_percent,
 )
@@ -28,6 +30,9 @@ WORDS = Words(
     buffers="show qos interfaces {port}, show priority-flow-control",
     counters="show interfaces counters queue, show priority-flow-control counters, "
     "show qos interfaces ecn counters queue",
+    comment="!",
+    enter=("configure terminal",),
+    leave=("end", "! to keep it at a reboot: copy running-config startup-config"),
 )
 _SEGMENT = {"segment": 208.0}  # bytes of a cell of Trident and Tomahawk, which EOS counts
 _SIGNS = re.compile(
@@ -116,7 +121,7 @@ def _apply(found: Description, port: Interface, name: str, lines: Sequence[str],
             found.notes.append(f"{name}: not understood: {last[:80]}")
             return
         curve = f"{name}-{queue[1]}"
-        found.curves[curve] = _curve(last)
+        found.curves[curve] = _curve(lines)
         port.queues[int(queue[1])] = curve
         if "segment" in last:
             found.notes.append(f"{name}: a segment is taken as 208 B, as on Trident and Tomahawk")
@@ -130,12 +135,14 @@ def _apply(found: Description, port: Interface, name: str, lines: Sequence[str],
         port.watchdog = not match[1]
 
 
-def _curve(line: str) -> Curve:
-    """Return the curve of a line of ``random-detect ecn``."""
+def _curve(lines: Sequence[str]) -> Curve:
+    """Return the curve of a line of ``random-detect ecn``, the last, and how to type it within the others."""
+    line = lines[-1]
     match = _MARKS.fullmatch(line)
     low, high = (amount(match[i], match[i + 1], _SEGMENT) for i in (1, 3)) if match else (None, None)
     said = _PERCENT.search(line)
     percent = whole_percent(said[1]) if said else 100.0
     if low is None or high is None or low[1] != high[1] or percent is None:
         return unread(line)
-    return Curve(low[0], high[0], percent, times=low[1])
+    typed = Lines(missing="its thresholds are times") if low[1] else random_detect(lines, "max-mark-probability")
+    return Curve(low[0], high[0], percent, times=low[1], lines=typed)

@@ -5,10 +5,19 @@ from __future__ import annotations
 import dataclasses
 import fnmatch
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from fluidcc.operators.switches.blocks import braced
-from fluidcc.operators.switches.description import Curve, Description, Interface, Words, alone, names, unread
+from fluidcc.operators.switches.description import (
+    Curve,
+    Description,
+    Interface,
+    Lines,
+    Words,
+    alone,
+    names,
+    unread,
+)
 
 WORDS = Words(
     "Junos",
@@ -18,6 +27,8 @@ WORDS = Words(
     watchdog="pfc-watchdog in the congestion-notification-profile of {port}",
     buffers="show class-of-service shared-buffer",
     counters="show interfaces queue, show interfaces extensive",
+    enter=("configure",),
+    leave=("commit and-quit",),
 )
 _SIGNS = re.compile(r"^\s*(set class-of-service\b.*|class-of-service \{)\s*$", re.MULTILINE)
 _BITS = re.compile("[01]{3}")
@@ -36,6 +47,7 @@ class _Classes:
 
     levels: dict[str, list[float]] = dataclasses.field(default_factory=dict)  # of drop profiles [%]
     odds: dict[str, list[float]] = dataclasses.field(default_factory=dict)
+    interpolated: set[str] = dataclasses.field(default_factory=set)
     drop_profiles: dict[str, str] = dataclasses.field(default_factory=dict)  # by scheduler
     marking: set[str] = dataclasses.field(default_factory=set)  # schedulers with ECN
     maps: dict[str, dict[str, str]] = dataclasses.field(default_factory=dict)  # schedulers by forwarding class
@@ -54,6 +66,7 @@ class _Classes:
             case ["drop-profiles", name, *rest]:
                 self.levels.setdefault(name, []).extend(_after(rest, "fill-level"))
                 self.odds.setdefault(name, []).extend(_after(rest, "drop-probability"))
+                self.interpolated |= {name} if "interpolate" in rest else set()
             case ["schedulers", name, "drop-profile-map", *_, "drop-profile", profile]:
                 self.drop_profiles[name] = profile
             case ["schedulers", name, "explicit-congestion-notification"]:
@@ -110,7 +123,7 @@ def read(text: str) -> Description:
     curves: dict[str, Curve] = {}
     for name, levels in known.levels.items():
         if curve := _curve(levels, known.odds.get(name, [])):
-            curves[name] = curve
+            curves[name] = dataclasses.replace(curve, lines=_lines(known, name))
             if len(levels) > 2:
                 found.notes.append(f"drop-profile {name}: of its {len(levels)} points the ends of the rise are taken")
     _name_ports(found, [pattern for pattern, _, _ in known.applied])
@@ -161,6 +174,20 @@ def _curve(levels: list[float], odds: list[float]) -> Curve | None:
     pairs = sorted(zip(levels, odds, strict=True))
     low = max((level for level, odd in pairs if odd == 0), default=pairs[0][0])
     return Curve(low / 100, pairs[-1][0] / 100, pairs[-1][1], shares=True)
+
+
+def _lines(known: _Classes, name: str) -> Lines:
+    """Return how to type a drop profile: without the old points, which new ones would be added to."""
+    if name not in known.interpolated:
+        return Lines(missing=f"drop-profile {name} has steps, and no line between them")
+    path = f"class-of-service drop-profiles {name} interpolate"
+
+    def typed(levels: Sequence[str], odds: Sequence[str]) -> tuple[str, ...]:
+        points = [f"fill-level {level}" for level in levels] + [f"drop-probability {odd}" for odd in odds]
+        return (f"delete {path}", *(f"set {path} {point}" for point in points))
+
+    old = [[f"{value:.0f}" for value in values[name]] for values in (known.levels, known.odds)]
+    return Lines(typed(("{kmin}", "{kmax}"), ("0", "{pmax}")), typed(*old))
 
 
 def _name_ports(found: Description, patterns: list[str]) -> None:

@@ -12,6 +12,7 @@ from fluidcc.operators.switches.description import (
     Curve,
     Description,
     Interface,
+    Lines,
     Words,
     alone,
     names,
@@ -23,22 +24,25 @@ from fluidcc.operators.switches.description import (
 WORDS = Words(
     "NVUE",
     lossless="nv set qos pfc PROFILE switch-priority {priority}, and nv set interface {port} qos pfc profile PROFILE",
-    marking="nv set qos congestion-control PROFILE traffic-class {queue} min-threshold {kmin}, max-threshold {kmax}, "
-    "probability {pmax} and ecn enable; nv set interface {port} qos congestion-control profile PROFILE",
+    marking="nv set qos congestion-control {profile} traffic-class {queue} min-threshold {kmin}, max-threshold {kmax}, "
+    "probability {pmax} and ecn enable; nv set interface {port} qos congestion-control profile {profile}",
     watchdog="nv set interface {port} qos pfc-watchdog state enable",
     buffers="nv show interface {port} qos buffer",
     counters="nv show interface INTERFACE counters qos",
+    leave=("# Cumulus Linux before 5.9 keeps it at a reboot after nv config save only", "nv config apply"),
 )
 _SET = re.compile(r"^.*?\bnv set (.+?)\s*$", re.MULTILINE)
 _YAML = re.compile(r"^(- set:|set:)\s*$", re.MULTILINE)
+_SHOW = re.compile(r".*\bnv show qos congestion-control (\S+)\s*")
 _SHOWN = re.compile(r"^\s*traffic-class\s+ECN\s+RED\s+Min Th\s+Max Th\s+Probability\s*$", re.MULTILINE)
 _ROW = re.compile(r"\s*(\d)\s+(\w+)\s+(\w+)\s+([\d.]+ ?\w*)\s+([\d.]+ ?\w*)\s+(\S+)\s*", re.ASCII)
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KM]?)i?B?", re.ASCII | re.IGNORECASE)
 _KIB = {"": 1.0, "K": 1024.0, "M": 1024.0**2}  # as nv show writes them: 150000 B are 146.48 KB
 _ON = ("enable", "enabled", "on", "true", "yes")
 _EVERY = "default-global"
+_UNKNOWN = "PROFILE"  # of a table without the command that shows it
 # What "nv set qos roce" sets up (Cumulus Linux, Quality of Service): classes 0 and 3 mark, 3 is lossless, CNPs in 6.
-_ROCE = Curve(150e3, 1500e3, 100.0)
+_ROCE = Curve(150e3, 1500e3, 100.0, lines=Lines(missing="nv set qos roce names no congestion-control profile"))
 _ROCE_MARKS, _ROCE_LOSSLESS, _ROCE_DSCPS = (0, 3), 3, {26: 3, 48: 6}
 
 
@@ -64,7 +68,7 @@ def read(text: str) -> Description:
         match words:
             case ["qos", "congestion-control", name, "traffic-class", classes, field, value]:
                 for each in numbers(classes):
-                    curves.setdefault(name, {}).setdefault(each, {})[field.removesuffix("-bytes")] = value
+                    curves.setdefault(name, {}).setdefault(each, {})[field] = value
             case ["qos", "pfc", name, "switch-priority", listed, *_]:
                 pauses.setdefault(name, set()).update(each for each in numbers(listed) if each < 8)
             case ["qos", "mapping", _, "dscp", listed, "switch-priority", value]:
@@ -109,7 +113,8 @@ def _curves(found: Description, name: str, classes: dict[int, dict[str, str]]) -
     """Return the names of a profile's curves by class."""
     made = {}
     for queue, fields in sorted(classes.items()):
-        low, high = (_size(fields.get(f"{end}-threshold", "")) for end in ("min", "max"))
+        ends = _ends(fields)
+        low, high = (_size(fields.get(end, "")) for end in ends)
         ecn = fields.get("ecn", "enable") in _ON
         if not ecn and fields.get("red", "disable") not in _ON:
             continue
@@ -125,8 +130,29 @@ def _curves(found: Description, name: str, classes: dict[int, dict[str, str]]) -
         made[queue] = f"{name}-{queue}"
         if "probability" not in fields:
             found.notes.append(f"{where}: no probability, taken as 100 %")
-        found.curves[made[queue]] = Curve(low, high, percent, ecn=ecn)
+        missing = "the command above the table, which names the profile, is not in the file"
+        typed = Lines(missing=missing) if name == _UNKNOWN else _lines(f"qos {where}", fields, ends)
+        found.curves[made[queue]] = Curve(low, high, percent, ecn=ecn, lines=typed)
     return made
+
+
+def _ends(fields: dict[str, str]) -> list[str]:
+    """Return the names of both thresholds as they are given."""
+    ends = ("min-threshold", "max-threshold")
+    return [f"{end}-bytes" if f"{end}-bytes" in fields else end for end in ends]
+
+
+def _lines(path: str, fields: dict[str, str], ends: list[str]) -> Lines:
+    """Return how to type a class's marking; thresholds are set in bytes, however they were shown."""
+    new = tuple(f"nv set {path} {field} {{{name}}}" for field, name in zip(ends, ("kmin", "kmax"), strict=True))
+    sizes = {end: _size(fields[end]) or 0.0 for end in ends}
+    rounded = () if all(fields[end].isdigit() for end in ends) else ("# thresholds as nv show rounds them",)
+    before = f"set {path} probability {fields['probability']}" if "probability" in fields else ""
+    back = (
+        *(f"nv set {path} {end} {size:.0f}" for end, size in sizes.items()),
+        f"nv {before or f'unset {path} probability'}",
+    )
+    return Lines((*new, f"nv set {path} probability {{pmax}}"), (*rounded, *back))
 
 
 def _take(port: Interface, profiles: dict[str, str], words: list[str]) -> None:
@@ -159,11 +185,14 @@ def _statements(text: str) -> Iterator[list[str]]:
         for line in _SET.findall(text):
             yield line.split()
     elif _SHOWN.search(text):
+        name = _UNKNOWN
         for line in text.splitlines():
-            if match := _ROW.fullmatch(line):
+            if match := _SHOW.fullmatch(line):
+                name = match[1]
+            elif match := _ROW.fullmatch(line):
                 fields = ("ecn", "red", "min-threshold", "max-threshold", "probability")
                 for field, value in zip(fields, match.groups()[1:], strict=True):
-                    yield ["qos", "congestion-control", _EVERY, "traffic-class", match[1], field, value]
+                    yield ["qos", "congestion-control", name, "traffic-class", match[1], field, value]
     else:
         for words in mapped(text):
             yield words[words.index("set") + 1 :] if "set" in words else words

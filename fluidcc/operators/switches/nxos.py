@@ -10,12 +10,14 @@ from fluidcc.operators.switches.description import (
     Curve,
     Description,
     Interface,
+    Lines,
     Words,
     alone,
     amount,
     code_points,
     names,
     numbers,
+    random_detect,
     unread,
     whole_percent,
 )
@@ -28,6 +30,9 @@ WORDS = Words(
     watchdog="priority-flow-control watch-dog-interval on, for the switch and at {port}",
     buffers="show queuing interface {port}",
     counters="show queuing interface, show interface priority-flow-control",
+    comment="!",
+    enter=("! traffic may be lost for a moment while a queuing policy changes", "configure terminal"),
+    leave=("end", "! to keep it at a reboot: copy running-config startup-config"),
 )
 _SIGNS = re.compile(
     r"^\s*((policy|class)-map type (queuing|network-qos) .*|class type (queuing|network-qos) .*|"
@@ -131,12 +136,12 @@ def _take_policy(found: Description, known: _Policies, head: re.Match[str], line
         for priority in numbers(last.partition("pfc-cos")[2]) or [queue]:
             known.pauses.setdefault(name, {})[priority] = queue
     elif of == "queuing" and last.startswith(("random-detect", "congestion-control random-detect")):
-        _take_curve(found, known, name, queue, last)
+        _take_curve(found, known, name, queue, lines)
 
 
-def _take_curve(found: Description, known: _Policies, name: str, queue: int | None, line: str) -> None:
+def _take_curve(found: Description, known: _Policies, name: str, queue: int | None, lines: tuple[str, ...]) -> None:
     """Take a line of random-detect; one that only says ``ecn`` is about the thresholds before it."""
-    curves = known.curves.setdefault(name, {})
+    curves, line = known.curves.setdefault(name, {}), lines[-1]
     if line == "random-detect ecn" and queue in curves:
         found.curves[curves[queue]] = dataclasses.replace(found.curves[curves[queue]], ecn=True)
         return
@@ -155,7 +160,8 @@ def _take_curve(found: Description, known: _Policies, name: str, queue: int | No
         return
     if said is None:
         found.notes.append(f"{name}: no drop-probability: taken as 100 %")
-    found.curves[curve] = Curve(low[0], high[0], percent, ecn=ecn, times=low[1])
+    typed = Lines(missing="its thresholds are times") if low[1] else random_detect(lines, "drop-probability")
+    found.curves[curve] = Curve(low[0], high[0], percent, ecn=ecn, times=low[1], lines=typed)
     curves[queue] = curve
 
 

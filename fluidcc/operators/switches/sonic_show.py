@@ -10,6 +10,7 @@ from fluidcc.operators.switches.description import (
     Curve,
     Description,
     Interface,
+    Lines,
     Words,
     alone,
     numbers,
@@ -19,9 +20,10 @@ from fluidcc.operators.switches.description import (
 WORDS = Words(
     "SONiC",
     lossless="config interface pfc priority {port} {priority} on",
-    marking="ecnconfig -p PROFILE -gmin {kmin} -gmax {kmax} -gdrop {pmax}, with the profile at queue {queue}",
+    marking="ecnconfig -p {profile} -gmin {kmin} -gmax {kmax} -gdrop {pmax}, with the profile at queue {queue}",
     watchdog="config pfcwd start --action drop {port} 200 --restoration-time 200",
     buffers="show buffer information, or hand over the whole config_db.json",
+    leave=("# to keep it at a reboot: config save",),
 )
 _PROFILE = re.compile(r"\s*Profile:\s*(\S+)\s*")
 _PRIORITIES = re.compile(r"\s*Interface\s+Lossless priorities\s*", re.IGNORECASE)
@@ -57,7 +59,13 @@ def read(text: str) -> Description:
                     f"Profile: {name[:40]}: green_drop_probability {said[:40]!r} is out of range; write percent, a "
                     "whole number from 0 to 100"
                 )
-            found.curves[name] = Curve(low, high, percent, ecn="all" in mode or "green" in mode)
+            new, back = (
+                f"ecnconfig -p {name} -gmin {kmin} -gmax {kmax} -gdrop {pmax}"
+                for kmin, kmax, pmax in (("{kmin}", "{kmax}", "{pmax}"), (f"{low:.0f}", f"{high:.0f}", said))
+            )
+            unsaid = f"# show ecn does not say which queues have {name}: see QUEUE in config_db.json"
+            typed = Lines((unsaid, new), (back,))
+            found.curves[name] = Curve(low, high, percent, ecn="all" in mode or "green" in mode, lines=typed)
     for name, priorities in _table(text, _PRIORITIES):
         found.interfaces[name] = Interface(pauses={each: each for each in numbers(priorities) if each < 8})
     listed = bool(found.interfaces)
