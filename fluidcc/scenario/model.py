@@ -303,7 +303,7 @@ class Scenario:
         return importlib.import_module("fluidcc.explorer.notebook").explore(self)
 
 
-_MOST_IN_BURST = 4096  # packets; a larger number means bytes
+_MOST_IN_BURST = 512  # packets; a larger number means bytes
 _RESOLVED = "_resolved"  # an attribute of a scenario that has been resolved
 
 
