@@ -17,6 +17,7 @@ _MAP = "FILE"  # name of the one map of each kind that a description becomes
 _THRESHOLDS = re.compile(r"minimum-threshold \d+\s*[a-z]* maximum-threshold \d+\s*[a-z]*", re.ASCII)
 _RANGE = re.compile(r"(.*?)(\d+)-(.*?)(\d+)", re.ASCII)
 _MOST_PORTS = 1024  # of a range
+UNNAMED = "port"  # one that stands for all
 
 
 class Words(NamedTuple):
@@ -212,9 +213,6 @@ def _profile(curve: Curve) -> dict[str, Any]:
         "green_drop_probability": f"{curve.percent:.15g}",
         "lines": curve.lines,
     }
-
-
-UNNAMED = "port"
 
 
 def alone(found: Description) -> None:

@@ -1,0 +1,134 @@
+"""Lines of switches' texts that take back, override or inherit others: none of them is passed over in silence."""
+
+from __future__ import annotations
+
+import pytest
+
+from fluidcc.errors import InputError
+from fluidcc.operators.switches import junos
+from fluidcc.operators.switches.description import Description
+
+# -- Junos -------------------------------------------------------------------------------------------------------------
+
+JUNOS = """set interfaces et-0/0/1 speed 100g
+set class-of-service forwarding-classes class R queue-num 3 no-loss pfc-priority 3
+set class-of-service drop-profiles d interpolate fill-level [ 10 40 ]
+set class-of-service drop-profiles d interpolate drop-probability [ 0 20 ]
+set class-of-service schedulers s drop-profile-map loss-priority low protocol any drop-profile d
+set class-of-service schedulers s explicit-congestion-notification
+set class-of-service scheduler-maps m forwarding-class R scheduler s
+set class-of-service congestion-notification-profile c input dscp code-point 011010 pfc
+set class-of-service interfaces et-0/0/1 congestion-notification-profile c
+set class-of-service interfaces et-0/0/1 scheduler-map m
+"""
+ECN, PFC = "class-of-service schedulers s explicit-congestion-notification", "congestion-notification-profile"
+OF_PORT = "class-of-service interfaces et-0/0/1"
+
+
+def of(found: Description, name: str) -> tuple[dict[int, bool], dict[int, int]]:
+    """Return of a port whether each queue marks, and what is lossless."""
+    port = found.interfaces[name]
+    return {queue: found.curves[curve].ecn for queue, curve in port.queues.items()}, port.pauses
+
+
+@pytest.mark.parametrize(
+    ("lines", "marks", "pauses"),
+    [
+        ("", {3: True}, {3: 3}),
+        (f"deactivate {ECN}", {3: False}, {3: 3}),
+        (f"deactivate {ECN}\nactivate {ECN}", {3: True}, {3: 3}),
+        (f"deactivate {OF_PORT} {PFC}", {3: True}, {}),
+        (f"deactivate {OF_PORT}", {}, {}),
+        (f"user@leaf# delete {ECN}", {3: False}, {3: 3}),
+        (f"delete {OF_PORT} {PFC}", {3: True}, {}),
+        (f"delete {OF_PORT} {PFC}\nset {OF_PORT} {PFC} c", {3: True}, {3: 3}),
+        ("deactivate class-of-service schedulers other", {3: True}, {3: 3}),
+    ],
+)
+def test_what_is_deactivated_or_deleted_is_absent(lines: str, marks: dict[int, bool], pauses: dict[int, int]) -> None:
+    """It was an ok with marking or PFC off; Junos lists `deactivate` after all that it sets."""
+    assert of(junos.read(f"{JUNOS}{lines}\n"), "et-0/0/1") == (marks, pauses)
+
+
+def test_one_value_of_a_list_is_deleted_from_it() -> None:
+    """What is left is one point, and no curve."""
+    path = "class-of-service drop-profiles d interpolate"
+    (curve,) = junos.read(f"{JUNOS}delete {path} fill-level 10\ndelete {path} drop-probability 0\n").curves.values()
+    assert curve.unread
+
+
+GROUPED = "set groups G class-of-service interfaces <et-*> scheduler-map m\n"
+
+
+def test_class_of_service_in_a_group_that_is_applied_is_refused() -> None:
+    """Its lines were passed over; a group that nothing applies says nothing, nor does an inactive apply-groups."""
+    wanted = r"groups G class-of-service .*scheduler-map m: .*class-of-service \| display inheritance \| display set"
+    with pytest.raises(InputError, match=wanted):
+        junos.read(f"{GROUPED}set apply-groups G\n{JUNOS}")
+    for others in ("", "set apply-groups G\ndeactivate apply-groups G\n", "set apply-groups H\n"):
+        assert junos.read(GROUPED + JUNOS + others) == junos.read(JUNOS)
+    braces = "groups { G { class-of-service { interfaces { et-0/0/1 { scheduler-map m; } } } } }\n{} G;\n"
+    with pytest.raises(InputError, match="G is applied"):
+        junos.read(braces.replace("{} G", "apply-groups G"))
+    assert junos.recognises(GROUPED)
+    assert junos.read(braces.replace("{} G", "inactive: apply-groups G")).notes == junos.read("").notes
+    ports = junos.read(f"set groups G interfaces <et-*> mtu 9000\nset apply-groups G\n{JUNOS}")
+    assert ports.notes == ["groups are not read: interfaces of G"]
+
+
+@pytest.mark.parametrize(
+    ("member", "ports"),
+    [
+        ('member "et-0/0/[2-3]"', ["et-0/0/2", "et-0/0/3"]),
+        ("member et-0/0/[2,4]", ["et-0/0/2", "et-0/0/4"]),
+        ("member-range et-0/0/2 to et-0/0/4", ["et-0/0/2", "et-0/0/3", "et-0/0/4"]),
+        ("member et-0/0/*", ["et-0/0/1"]),
+    ],
+)
+def test_ports_of_an_interface_range_are_set_as_it_is(member: str, ports: list[str]) -> None:
+    """Their speeds were not known, and the map that the range has was a port's by the range's name."""
+    lines = f"set interfaces interface-range N {member}\nset interfaces interface-range N speed 400g\n"
+    found = junos.read(f"{JUNOS}{lines}set class-of-service interfaces N scheduler-map m\n")
+    assert {*found.interfaces} == {"et-0/0/1", *ports}
+    assert all(found.interfaces[name].queues == {3: "s"} for name in ports)
+    speeds = {name: port.speed for name, port in found.interfaces.items()}
+    assert speeds == dict.fromkeys(ports, 400e3) | {"et-0/0/1": 100e3}  # a port's own line counts
+
+
+def test_a_speed_of_the_chassis_is_that_of_its_port_and_channels() -> None:
+    lines = "set chassis fpc 0 pic 1 port 2 speed 400g\n"
+    for name, speed in (("et-0/1/2", 400e3), ("et-0/1/2:1", 400e3), ("et-0/1/3", None)):
+        assert junos.read(f"set interfaces {name} mtu 9000\n{lines}").interfaces[name].speed == speed
+    assert junos.read(f"set interfaces et-0/1/2 speed 100g\n{lines}").interfaces["et-0/1/2"].speed == 100e3
+
+
+def test_nothing_is_applied_to_listed_ports_that_the_file_does_not_apply() -> None:
+    """The only map was taken for all; it still is where the file has no ports."""
+    assert of(junos.read(f"{JUNOS}deactivate {OF_PORT} scheduler-map"), "et-0/0/1") == ({}, {3: 3})
+    alone = "".join(line for line in JUNOS.splitlines(keepends=True) if "interfaces" not in line)
+    assert [port.queues for port in junos.read(alone).interfaces.values()] == [{3: "s"}]
+
+
+def test_the_queue_of_a_class_as_older_releases_write_it() -> None:
+    older = JUNOS.replace("class R queue-num 3 no-loss pfc-priority 3", "queue 3 R")
+    assert of(junos.read(older), "et-0/0/1")[0] == {3: True}
+
+
+@pytest.mark.parametrize("loss", ["low", "high", ""])
+def test_of_several_drop_profiles_that_of_the_classifiers_loss_priority_counts(loss: str) -> None:
+    """The last line counted; without a classifier it is that of loss-priority low."""
+    other = "drop-profiles e interpolate"
+    text = (
+        JUNOS
+        + f"set class-of-service {other} fill-level [ 1 2 ]\nset class-of-service {other} drop-probability [ 0 9 ]\n"
+    )
+    text += "set class-of-service schedulers s drop-profile-map loss-priority high protocol any drop-profile e\n"
+    if loss:
+        text += f"set class-of-service classifiers dscp x forwarding-class R loss-priority {loss} code-points 011010\n"
+    found = junos.read(text)
+    assert found.curves["s"].percent == (9 if loss == "high" else 20)
+    taken, rest = ("e", "low has d") if loss == "high" else ("d", "high has e")
+    assert found.notes == [
+        f"scheduler s: drop-profile {taken}, of loss-priority {loss or 'low'}, is taken; loss-priority {rest}"
+    ]
+    assert junos.read(JUNOS).notes == []
