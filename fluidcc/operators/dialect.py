@@ -26,6 +26,8 @@ _SUGGESTIONS = {
     "marking was not read": "marking",
     "no PFC watchdog": "watchdog",
     "the PFC watchdog only reports": "watchdog",
+    "the PFC watchdog takes the port down": "watchdog",
+    "PFC depends on DCBX": "lossless",
     "PFC before ECN not checked": "buffers",
 }
 _UNSAID = "such a file says nothing of buffers and of the thresholds of PAUSE"

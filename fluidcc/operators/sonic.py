@@ -48,6 +48,7 @@ _TABLES_READ = {
     "BUFFER_PROFILE",
     "BUFFER_POOL",
     "NOTES",
+    "UNFOLLOWED",
     *TABLES_READ,
 }
 
@@ -136,6 +137,10 @@ class SwitchPort:
         The line that makes the queue mark, where thresholds or probability could not be read; or else empty.
     assumed_rate : bool
         Whether the file gives no speed.
+    negotiated : str
+        The line that leaves PFC to DCBX, so that the file does not say whether the port is lossless; or else empty.
+    overrides : tuple of (str, str, str)
+        Lines that decide on the port and are not followed: the line, what it does, and what to type instead.
     asic : str
         Of a switch with several.
     system : str
@@ -180,6 +185,8 @@ class SwitchPort:
     shares: tuple[float, float] | None = None
     unread: str = ""
     assumed_rate: bool = False
+    negotiated: str = ""
+    overrides: tuple[tuple[str, str, str], ...] = ()
     asic: str = ""
     system: str = SONIC.system
 
@@ -470,7 +477,17 @@ def _pausing(config: ConfigDB, port: str) -> Fields:
         "asymmetric": str(config.entry("PORT", port).get("pfc_asym", "")).strip().lower() == "on",
         "watched_priorities": None if watched is None else tuple(sorted(watched)),
         "watchdog_unsaid": not config.is_sonic and "PFC_WD" not in config.tables,
+        **_unfollowed(config, port),
     }
+
+
+def _unfollowed(config: ConfigDB, port: str) -> Fields:
+    """Return the lines of another system's text that decide on a port and are not followed."""
+    if config.is_sonic:
+        return {}
+    fields = config.table("UNFOLLOWED")[port]
+    lines = tuple((label(line), why, typed) for line, why, typed in fields["overrides"])
+    return {"negotiated": fields["negotiated"], "overrides": lines}
 
 
 def _cabling(config: ConfigDB, port: str) -> Fields:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from fluidcc.errors import InputError
-from fluidcc.operators.switches import junos
+from fluidcc.operators import SwitchPort, lossless, read_sonic
+from fluidcc.operators.checks import marking
+from fluidcc.operators.dialect import in_words
+from fluidcc.operators.finding import Finding
+from fluidcc.operators.switches import eos, junos, reader_of
 from fluidcc.operators.switches.description import Description
 
 # -- Junos -------------------------------------------------------------------------------------------------------------
@@ -23,6 +29,14 @@ set class-of-service interfaces et-0/0/1 scheduler-map m
 """
 ECN, PFC = "class-of-service schedulers s explicit-congestion-notification", "congestion-notification-profile"
 OF_PORT = "class-of-service interfaces et-0/0/1"
+
+
+def said(port: SwitchPort, text: str) -> dict[str, Finding]:
+    """Return what is found of a port's marking and pausing, in its system's words."""
+    reader = reader_of(text)
+    assert reader is not None
+    found = [*marking(port), *lossless.traffic(port, None), *lossless.watchdog(port)]
+    return {each.what: in_words(each, port, reader.WORDS) for each in found}
 
 
 def of(found: Description, name: str) -> tuple[dict[int, bool], dict[int, int]]:
@@ -132,3 +146,82 @@ def test_of_several_drop_profiles_that_of_the_classifiers_loss_priority_counts(l
         f"scheduler s: drop-profile {taken}, of loss-priority {loss or 'low'}, is taken; loss-priority {rest}"
     ]
     assert junos.read(JUNOS).notes == []
+
+
+# -- Arista EOS --------------------------------------------------------------------------------------------------------
+
+EOS = """qos map dscp 26 to traffic-class 3
+qos profile P
+   qos trust dscp
+   priority-flow-control on
+   priority-flow-control priority 3,4 no-drop
+   tx-queue 3
+      random-detect ecn minimum-threshold 1 mbytes maximum-threshold 2 mbytes max-mark-probability 10 weight 0
+interface Ethernet1
+   speed 100g
+   service-profile P
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "marks", "pauses"),
+    [
+        ("", {3: True}, {3: 3, 4: 4}),
+        ("priority-flow-control priority 3 drop", {3: True}, {4: 4}),
+        ("no priority-flow-control priority 3", {3: True}, {4: 4}),
+        ("priority-flow-control priority 5 no-drop", {3: True}, {3: 3, 4: 4, 5: 5}),
+        ("priority-flow-control off", {3: True}, {}),
+        ("no priority-flow-control", {3: True}, {}),
+        ("tx-queue 3\n      no random-detect ecn", {}, {3: 3, 4: 4}),
+        ("tx-queue 3\n      no random-detect ecn count", {3: True}, {3: 3, 4: 4}),
+    ],
+)
+def test_a_line_of_an_eos_interface_counts_before_its_profile(
+    lines: str, marks: dict[int, bool], pauses: dict[int, int]
+) -> None:
+    assert of(eos.read(f"{EOS}   {lines}\n"), "Ethernet1") == (marks, pauses)
+
+
+def test_members_have_the_lines_and_the_profile_of_their_port_channel() -> None:
+    """They neither marked nor paused; their own lines still count first."""
+    channel = "interface Port-Channel7\n   service-profile P\n   priority-flow-control priority 4 drop\n"
+    member = "interface Ethernet2\n   channel-group 7 mode active\n"
+    assert of(eos.read(f"{EOS}{channel}{member}"), "Ethernet2") == ({3: True}, {3: 3})
+    assert of(eos.read(f"{EOS}{member}   priority-flow-control off\n{channel}"), "Ethernet2") == ({3: True}, {})
+    assert [*eos.read(f"{EOS}{channel}interface Ethernet1.100\n").interfaces] == ["Ethernet1"]
+
+
+def test_a_profile_of_eos_that_the_file_lacks_is_refused_by_name() -> None:
+    text = EOS.replace("service-profile P", "service-profile TYPO")
+    with pytest.raises(InputError, match=r"interface Ethernet1: .*service-profile TYPO \(it has: P\).*running-config"):
+        eos.read(text)
+    assert eos.read(f"{text}   shutdown\n").interfaces["Ethernet1"].queues == {}
+
+
+@pytest.mark.parametrize("line", ["qos trust cos", "no qos trust"])
+def test_where_dscps_do_not_decide_none_is_said_to_lead_to_the_queue(line: str, tmp_path: Path) -> None:
+    path, lines = tmp_path / "eos.txt", f"{EOS}   {line}\n"
+    for text, dscps in ((EOS, tuple(range(24, 32))), (lines, None)):
+        path.write_text(text)
+        port = read_sonic(path)
+        assert port.traffic is not None
+        assert port.traffic.dscps == dscps
+        assert ("DSCPs lead to this queue" in said(port, text)) == (text == EOS)
+    found = said(read_sonic(path), lines)["a line is not followed"]
+    assert (f"`{line}`" in found.why, found.suggest) == (True, "type qos trust dscp")
+
+
+def test_a_watchdog_that_takes_the_port_down_is_no_drop(tmp_path: Path) -> None:
+    path = tmp_path / "eos.txt"
+    for action, what in (("drop", "PFC watchdog"), ("errdisable", "the PFC watchdog takes the port down")):
+        text = f"{EOS}priority-flow-control pause watchdog action {action}\n"
+        path.write_text(text)
+        assert [name for name in said(read_sonic(path), text) if "watchdog" in name] == [what]
+    assert "action drop" in said(read_sonic(path), text)[what].suggest
+
+
+def test_marking_by_an_average_is_noted() -> None:
+    """The model marks by the queue at that moment."""
+    assert not any("average" in note for note in eos.read(EOS).notes)
+    (note,) = (note for note in eos.read(EOS.replace("weight 0", "weight 12")).notes if "average" in note)
+    assert note.startswith("P: weight 12: ")

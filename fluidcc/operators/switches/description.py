@@ -110,6 +110,12 @@ class Interface:
         Queue by PFC priority that is lossless.
     watchdog : bool or None
         Whether PFC is watched; None where the file does not say.
+    by_dscp : bool
+        Whether the switch's map of DSCPs decides on the queue here.
+    negotiated : str
+        The line that leaves PFC to DCBX; or else empty.
+    overrides : list of tuple
+        Lines that decide on the port and are not followed: the line, what it does, and what to type instead.
     """
 
     speed: float | None = None
@@ -118,6 +124,9 @@ class Interface:
     queues: dict[int, str] = dataclasses.field(default_factory=dict)
     pauses: dict[int, int] = dataclasses.field(default_factory=dict)
     watchdog: bool | None = None
+    by_dscp: bool = True
+    negotiated: str = ""
+    overrides: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass
@@ -131,7 +140,7 @@ class Description:
     dscps : dict
         Queue by DSCP; empty where the file does not say.
     action : str
-        What a watchdog does: drop, forward or alert.
+        What a watchdog does: drop, forward, alert or errdisable.
     notes : list of str
         Assumptions, and what was left out.
     """
@@ -170,6 +179,10 @@ def tables_of(found: Description) -> dict[str, Any]:
         },
         "PORT_QOS_MAP": {},
         "NOTES": {note: {} for note in found.notes},
+        "UNFOLLOWED": {
+            name: {"negotiated": interface.negotiated, "overrides": tuple(interface.overrides)}
+            for name, interface in found.interfaces.items()
+        },
     }
     pauses = {name: interface.pauses for name, interface in found.interfaces.items()}
     for name, lossless in pauses.items():
@@ -177,7 +190,7 @@ def tables_of(found: Description) -> dict[str, Any]:
         if any(priority != queue for priority, queue in lossless.items()):
             entry["pfc_to_queue_map"] = name
             tables.setdefault("MAP_PFC_PRIORITY_TO_QUEUE", {})[name] = _texts(lossless)
-        if found.dscps:
+        if found.dscps and found.interfaces[name].by_dscp:
             entry["dscp_to_tc_map"] = _MAP
         tables["PORT_QOS_MAP"][name] = entry
     if found.dscps:
@@ -247,6 +260,13 @@ def amount(number: str, unit: str, others: dict[str, float] | None = None) -> tu
         if each in _SECONDS:
             return float(number) * _SECONDS[each], True
     return None
+
+
+def averaged(where: str, line: str) -> list[str]:
+    """Return the note on a line of marking whose ``weight`` averages the queue; none on others."""
+    match = re.search(r"\bweight ([1-9]\d*)\b", line, re.ASCII)
+    said = "the switch marks by an average of the queue, the model by the queue at that moment"
+    return [f"{where}: weight {match[1][:4]}: {said}; weight 0 averages nothing"] if match else []
 
 
 def whole_percent(text: str) -> float | None:

@@ -14,6 +14,7 @@ from fluidcc.operators.switches.description import (
     Words,
     alone,
     amount,
+    averaged,
     code_points,
     names,
     numbers,
@@ -149,6 +150,7 @@ def _take_curve(found: Description, known: _Policies, name: str, queue: int | No
     low, high = (amount(match[i], match[i + 1] or "packets") for i in (1, 3)) if match else (None, None)
     said = _PERCENT.search(line)
     percent = whole_percent(said[1]) if said else 100.0
+    found.notes += averaged(name, line)
     ecn = "ecn" in line.split()
     curve = f"{name}-{queue}"
     if queue is None or low is None or high is None or low[1] != high[1] or percent is None:
