@@ -45,7 +45,7 @@ def in_words(finding: Finding, port: SwitchPort, words: Words) -> Finding:
     kmin, kmax = advice(port) or ("KMIN", "KMAX")
     pmax, profile = "1", port.profile if words.system == SONIC.system else port.profile.removesuffix(f"-{port.queue}")
     if wanted == "buffers":
-        why = _UNSAID
+        why = f"not read: {', '.join(port.buffer_lines)}" if port.buffer_lines else _UNSAID
         suggest = "compare Kmin with these on the switch: {}"
     elif finding.what == "marking was not read":  # the thresholds are there, and nothing says that others are better
         suggest += ": {}"

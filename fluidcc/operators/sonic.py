@@ -141,6 +141,8 @@ class SwitchPort:
         The line that leaves PFC to DCBX, so that the file does not say whether the port is lossless; or else empty.
     overrides : tuple of (str, str, str)
         Lines that decide on the port and are not followed: the line, what it does, and what to type instead.
+    buffer_lines : tuple of str
+        Lines of other systems on buffers and on the thresholds of PAUSE, which are not read.
     asic : str
         Of a switch with several.
     system : str
@@ -187,6 +189,7 @@ class SwitchPort:
     assumed_rate: bool = False
     negotiated: str = ""
     overrides: tuple[tuple[str, str, str], ...] = ()
+    buffer_lines: tuple[str, ...] = ()
     asic: str = ""
     system: str = SONIC.system
 
@@ -487,7 +490,8 @@ def _unfollowed(config: ConfigDB, port: str) -> Fields:
         return {}
     fields = config.table("UNFOLLOWED")[port]
     lines = tuple((label(line), why, typed) for line, why, typed in fields["overrides"])
-    return {"negotiated": fields["negotiated"], "overrides": lines}
+    buffers = tuple(label(line) for line in fields["buffers"])
+    return {"negotiated": fields["negotiated"], "overrides": lines, "buffer_lines": buffers}
 
 
 def _cabling(config: ConfigDB, port: str) -> Fields:

@@ -8,10 +8,11 @@ import pytest
 
 from fluidcc.errors import InputError
 from fluidcc.operators import SwitchPort, lossless, read_sonic
-from fluidcc.operators.checks import marking
+from fluidcc.operators.checks import buffers, marking
 from fluidcc.operators.dialect import in_words
 from fluidcc.operators.finding import Finding
-from fluidcc.operators.switches import eos, junos, reader_of
+from fluidcc.operators.ports import read_ports
+from fluidcc.operators.switches import eos, junos, nvue, reader_of
 from fluidcc.operators.switches.description import Description
 
 # -- Junos -------------------------------------------------------------------------------------------------------------
@@ -35,7 +36,7 @@ def said(port: SwitchPort, text: str) -> dict[str, Finding]:
     """Return what is found of a port's marking and pausing, in its system's words."""
     reader = reader_of(text)
     assert reader is not None
-    found = [*marking(port), *lossless.traffic(port, None), *lossless.watchdog(port)]
+    found = [*marking(port), *buffers(port), *lossless.traffic(port, None), *lossless.watchdog(port)]
     return {each.what: in_words(each, port, reader.WORDS) for each in found}
 
 
@@ -225,3 +226,83 @@ def test_marking_by_an_average_is_noted() -> None:
     assert not any("average" in note for note in eos.read(EOS).notes)
     (note,) = (note for note in eos.read(EOS.replace("weight 0", "weight 12")).notes if "average" in note)
     assert note.startswith("P: weight 12: ")
+
+
+# -- NVUE --------------------------------------------------------------------------------------------------------------
+
+NVUE = """nv set qos congestion-control C traffic-class 3,4 min-threshold 400000
+nv set qos congestion-control C traffic-class 3,4 max-threshold 2000000
+nv set qos congestion-control C traffic-class 3,4 probability 10
+nv set qos pfc P switch-priority 3,4
+nv set interface swp1-2 link speed 200G
+nv set interface swp1-2 qos congestion-control profile C
+nv set interface swp1-2 qos pfc profile P
+"""
+BOTH = {3: True, 4: True}, {3: 3, 4: 4}
+
+
+@pytest.mark.parametrize(
+    ("line", "first", "second"),
+    [
+        ("nv unset interface swp2 qos congestion-control", BOTH, ({}, BOTH[1])),
+        ("nv unset interface swp1-2 qos congestion-control profile", ({}, BOTH[1]), ({}, BOTH[1])),
+        ("nv unset interface swp2 qos", BOTH, ({}, {})),
+        ("leaf$ nv unset qos pfc P switch-priority 4", (BOTH[0], {3: 3}), (BOTH[0], {3: 3})),
+        ("nv unset qos congestion-control C traffic-class 3-4", ({}, BOTH[1]), ({}, BOTH[1])),
+        ("nv unset interface swp3", BOTH, BOTH),
+        ("nv unset qos pfc\nnv set qos pfc P switch-priority 3", (BOTH[0], {3: 3}), (BOTH[0], {3: 3})),
+    ],
+)
+def test_what_nvue_unsets_is_gone_for_the_ports_and_classes_that_it_lists(
+    line: str,
+    first: tuple[dict[int, bool], dict[int, int]],
+    second: tuple[dict[int, bool], dict[int, int]],
+) -> None:
+    found = nvue.read(f"{NVUE}{line}\n")
+    assert (of(found, "swp1"), of(found, "swp2")) == (first, second)
+
+
+@pytest.mark.parametrize(("value", "sends"), [("enable", True), ("on", True), ("disable", False), ("disabled", False)])
+def test_a_port_of_nvue_that_never_sends_pause_is_not_lossless(value: str, sends: bool, tmp_path: Path) -> None:
+    """One that obeys none still sends them; both are said."""
+    path = tmp_path / "nvue.txt"
+    for field, pauses in (("tx", sends), ("rx", True)):
+        text = f"{NVUE}nv set qos pfc P {field} {value}\n"
+        path.write_text(text)
+        found = said(read_sonic(path), text)
+        assert read_sonic(path).lossless == pauses
+        assert ("a line is not followed" in found) != sends
+        if not sends:
+            line = found["a line is not followed"]
+            assert (f"`qos pfc P {field} {value}`" in line.why, line.suggest) == (
+                True,
+                f"nv set qos pfc P {field} enable",
+            )
+
+
+def test_thresholds_of_pause_in_nvue_are_named_as_not_read(tmp_path: Path) -> None:
+    """They were said not to be in the file."""
+    path = tmp_path / "nvue.txt"
+    for lines, wanted in (
+        ("", "such a file says nothing"),
+        ("xoff-threshold 100 KB", "not read: qos pfc P xoff-threshold"),
+    ):
+        text = NVUE + (f"nv set qos pfc P {lines}\n" if lines else "")
+        path.write_text(text)
+        assert said(read_sonic(path), text)["PFC before ECN not checked"].why.startswith(wanted)
+
+
+def test_lossy_roce_of_nvue_is_in_class_3_and_all_else_in_class_0(tmp_path: Path) -> None:
+    """It was advised to map RoCE to class 0, which marks too."""
+    text, path = "nv set interface swp1 link speed 200G\nnv set qos roce mode lossy\n", tmp_path / "nvue.txt"
+    path.write_text(text)
+    (group,) = read_ports(path)[0]
+    assert (group.switch.queue, group.switch.lossless) == (3, False)
+    assert "DSCPs lead to this queue" in said(group.switch, text)
+    dscps = nvue.read(text).dscps
+    assert (len(dscps), {dscp: queue for dscp, queue in dscps.items() if queue}) == (64, {26: 3, 48: 6})
+
+
+def test_a_size_of_nvue_may_be_two_words() -> None:
+    text = NVUE.replace("2000000", "2 MB")
+    assert nvue.read(text).curves["C-3"].high == 2 * 1024**2

@@ -116,6 +116,8 @@ class Interface:
         The line that leaves PFC to DCBX; or else empty.
     overrides : list of tuple
         Lines that decide on the port and are not followed: the line, what it does, and what to type instead.
+    buffers : list of str
+        Lines on its buffers and on the thresholds of PAUSE, which are not read.
     """
 
     speed: float | None = None
@@ -127,6 +129,7 @@ class Interface:
     by_dscp: bool = True
     negotiated: str = ""
     overrides: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)
+    buffers: list[str] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass
@@ -180,7 +183,11 @@ def tables_of(found: Description) -> dict[str, Any]:
         "PORT_QOS_MAP": {},
         "NOTES": {note: {} for note in found.notes},
         "UNFOLLOWED": {
-            name: {"negotiated": interface.negotiated, "overrides": tuple(interface.overrides)}
+            name: {
+                "negotiated": interface.negotiated,
+                "overrides": interface.overrides,
+                "buffers": interface.buffers,
+            }
             for name, interface in found.interfaces.items()
         },
     }
