@@ -138,7 +138,7 @@ class SwitchPort:
     assumed_rate : bool
         Whether the file gives no speed.
     negotiated : str
-        The line that leaves PFC to DCBX, so that the file does not say whether the port is lossless; or else empty.
+        Why PFC of the queue is left to DCBX, so that the file does not say whether it is lossless; or else empty.
     overrides : tuple of (str, str, str)
         Lines that decide on the port and are not followed: the line, what it does, and what to type instead.
     buffer_lines : tuple of str
@@ -312,6 +312,7 @@ def describe(config: ConfigDB, choice: Choice, up: int) -> SwitchPort:
         **_egress(config, port, queue),
         **_cabling(config, port),
         **_pausing(config, port),
+        **_unfollowed(config, choice),
         assumed_rate="speed" not in fields,
         asic=config.asic if len(config.asics) > 1 else "",
         system=config.system.system,
@@ -480,18 +481,17 @@ def _pausing(config: ConfigDB, port: str) -> Fields:
         "asymmetric": str(config.entry("PORT", port).get("pfc_asym", "")).strip().lower() == "on",
         "watched_priorities": None if watched is None else tuple(sorted(watched)),
         "watchdog_unsaid": not config.is_sonic and "PFC_WD" not in config.tables,
-        **_unfollowed(config, port),
     }
 
 
-def _unfollowed(config: ConfigDB, port: str) -> Fields:
-    """Return the lines of another system's text that decide on a port and are not followed."""
+def _unfollowed(config: ConfigDB, choice: Choice) -> Fields:
+    """Return the lines of another system's text that decide on a queue and are not followed."""
     if config.is_sonic:
         return {}
-    fields = config.table("UNFOLLOWED")[port]
+    fields = config.table("UNFOLLOWED")[choice.port]
     lines = tuple((label(line), why, typed) for line, why, typed in fields["overrides"])
     buffers = tuple(label(line) for line in fields["buffers"])
-    return {"negotiated": fields["negotiated"], "overrides": lines, "buffer_lines": buffers}
+    return {"negotiated": fields["negotiated"].get(choice.queue, ""), "overrides": lines, "buffer_lines": buffers}
 
 
 def _cabling(config: ConfigDB, port: str) -> Fields:

@@ -12,7 +12,7 @@ from fluidcc.operators.checks import buffers, marking
 from fluidcc.operators.dialect import in_words
 from fluidcc.operators.finding import Finding
 from fluidcc.operators.ports import read_ports
-from fluidcc.operators.switches import eos, junos, nvue, reader_of
+from fluidcc.operators.switches import IOS_XR, eos, junos, nvue, nxos, reader_of
 from fluidcc.operators.switches.description import Description
 
 # -- Junos -------------------------------------------------------------------------------------------------------------
@@ -306,3 +306,63 @@ def test_lossy_roce_of_nvue_is_in_class_3_and_all_else_in_class_0(tmp_path: Path
 def test_a_size_of_nvue_may_be_two_words() -> None:
     text = NVUE.replace("2000000", "2 MB")
     assert nvue.read(text).curves["C-3"].high == 2 * 1024**2
+
+
+# -- Cisco NX-OS, and what is taken for it -----------------------------------------------------------------------------
+
+NXOS = """policy-map type queuing OUT
+  class type queuing c-out-8q-q3
+    random-detect minimum-threshold 150 kbytes maximum-threshold 3000 kbytes drop-probability 7 weight 0 ecn
+  class type queuing c-out-8q-q-default
+    random-detect minimum-threshold 150 kbytes maximum-threshold 3000 kbytes drop-probability 7 weight 0 ecn
+policy-map type network-qos NQ
+  class type network-qos c-8q-nq3
+    pause pfc-cos 3
+interface Ethernet1/1
+  speed 100000
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("", "PFC depends on DCBX"),
+        ("priority-flow-control mode auto", "PFC depends on DCBX"),
+        ("no priority-flow-control mode", "PFC depends on DCBX"),
+        ("priority-flow-control mode off", "PFC is off"),
+        ("priority-flow-control mode on", ""),
+    ],
+)
+def test_pfc_that_is_left_to_dcbx_is_neither_on_nor_off(line: str, what: str, tmp_path: Path) -> None:
+    """Queue 0, which nothing pauses, is not lossless in any mode."""
+    path, text = tmp_path / "nxos.txt", f"{NXOS}  {line}\n"
+    path.write_text(text)
+    groups = {group.switch.queue: group.switch for group in read_ports(path)[0]}
+    found = {each.what: each for each in (in_words(f, groups[3], nxos.WORDS) for f in marking(groups[3]))}
+    assert [name for name in found if "PFC" in name] == ([what] if what else [])
+    assert groups[3].lossless == (what == "")
+    if what == "PFC depends on DCBX":
+        assert (line.removeprefix("no ") or "no line") in found[what].why
+        assert "priority-flow-control mode on at Ethernet1/1" in found[what].suggest
+        assert "PFC is off" in {finding.what for finding in marking(groups[0])}
+
+
+def test_ios_xr_is_not_taken_for_nxos(tmp_path: Path) -> None:
+    shared = "priority-flow-control mode on\n"
+    path = tmp_path / "xr.txt"
+    for line in (
+        "!! IOS XR Configuration 7.10.1",
+        "interface HundredGigE0/0/0/0",
+        "  random-detect 1 mbytes 3 mbytes",
+        " end-policy-map",
+    ):
+        path.write_text(f"{line}\n{shared}")
+        with pytest.raises(InputError, match="looks like Cisco IOS-XR, which is not read; give"):
+            read_ports(path)
+    for text in (EOS, NXOS, shared, "interface HundredGigE1/0/1\n"):
+        assert not IOS_XR.recognises(text)
+
+
+def test_marking_of_nxos_by_an_average_is_noted() -> None:
+    assert not any("average" in note for note in nxos.read(NXOS).notes)
+    assert any("OUT: weight 9: " in note for note in nxos.read(NXOS.replace("weight 0", "weight 9")).notes)

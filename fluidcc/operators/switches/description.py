@@ -112,8 +112,8 @@ class Interface:
         Whether PFC is watched; None where the file does not say.
     by_dscp : bool
         Whether the switch's map of DSCPs decides on the queue here.
-    negotiated : str
-        The line that leaves PFC to DCBX; or else empty.
+    negotiated : dict
+        Why PFC is left to DCBX, by queue that it would make lossless.
     overrides : list of tuple
         Lines that decide on the port and are not followed: the line, what it does, and what to type instead.
     buffers : list of str
@@ -127,7 +127,7 @@ class Interface:
     pauses: dict[int, int] = dataclasses.field(default_factory=dict)
     watchdog: bool | None = None
     by_dscp: bool = True
-    negotiated: str = ""
+    negotiated: dict[int, str] = dataclasses.field(default_factory=dict)
     overrides: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)
     buffers: list[str] = dataclasses.field(default_factory=list)
 
