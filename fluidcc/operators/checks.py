@@ -47,8 +47,8 @@ def marking(port: SwitchPort) -> Iterator[Finding]:
     """Check ECN and PFC of the queue, and the order of its thresholds."""
     where = f"queue {port.queue} of {port.name}"
     for line, why, typed in port.overrides:
-        yield Finding("warn", "a line is not followed", f"{port.name}: `{line}`: {why}", typed)
-    if port.negotiated and not port.lossless:
+        yield Finding("warn", "a line overrides others", f"{port.name}: `{line}`: {why}", typed)
+    if port.negotiated and port.lossless_priorities:
         yield Finding(
             "warn",
             "PFC depends on DCBX",

@@ -48,7 +48,7 @@ _TABLES_READ = {
     "BUFFER_PROFILE",
     "BUFFER_POOL",
     "NOTES",
-    "UNFOLLOWED",
+    "LINES",
     *TABLES_READ,
 }
 
@@ -138,9 +138,9 @@ class SwitchPort:
     assumed_rate : bool
         Whether the file gives no speed.
     negotiated : str
-        Why PFC of the queue is left to DCBX, so that the file does not say whether it is lossless; or else empty.
+        Why PFC is left to DCBX, so that the file does not say whether the queue is lossless; or else empty.
     overrides : tuple of (str, str, str)
-        Lines that decide on the port and are not followed: the line, what it does, and what to type instead.
+        Lines that override what others say of the port: the line, what it does, and what to type instead.
     buffer_lines : tuple of str
         Lines of other systems on buffers and on the thresholds of PAUSE, which are not read.
     asic : str
@@ -289,6 +289,7 @@ def describe(config: ConfigDB, choice: Choice, up: int) -> SwitchPort:
         rate = number(fields["speed"], f"{config.name}: PORT|{label(port)} speed", "Mb/s", 1, 1e8) * _MBPS
     notes.extend(label(note) for note in config.table("NOTES", needed=False))
     ignored: list[str] = []
+    of_lines = _line_fields(config, port)
     for table in ("QUEUE", "BUFFER_PG", "BUFFER_QUEUE"):
         others = config.remote(table)
         if others:
@@ -305,14 +306,14 @@ def describe(config: ConfigDB, choice: Choice, up: int) -> SwitchPort:
         ports=up,
         queue=queue,
         priority=choice.pfc.get(queue, queue),
-        lossless=queue in choice.pfc,
+        lossless=queue in choice.pfc and not of_lines.get("negotiated"),
         lossless_priorities=tuple(sorted(choice.pfc.values())),
         **_marking(config, choice, rate, notes, ignored),
         **_buffers(config, port, choice.pfc.get(queue, queue), notes, ignored),
         **_egress(config, port, queue),
         **_cabling(config, port),
         **_pausing(config, port),
-        **_unfollowed(config, choice),
+        **of_lines,
         assumed_rate="speed" not in fields,
         asic=config.asic if len(config.asics) > 1 else "",
         system=config.system.system,
@@ -484,14 +485,14 @@ def _pausing(config: ConfigDB, port: str) -> Fields:
     }
 
 
-def _unfollowed(config: ConfigDB, choice: Choice) -> Fields:
-    """Return the lines of another system's text that decide on a queue and are not followed."""
+def _line_fields(config: ConfigDB, port: str) -> Fields:
+    """Return what single lines of another system's text say of a port, in words."""
     if config.is_sonic:
         return {}
-    fields = config.table("UNFOLLOWED")[choice.port]
+    fields = config.table("LINES")[port]
     lines = tuple((label(line), why, typed) for line, why, typed in fields["overrides"])
     buffers = tuple(label(line) for line in fields["buffers"])
-    return {"negotiated": fields["negotiated"].get(choice.queue, ""), "overrides": lines, "buffer_lines": buffers}
+    return {"negotiated": fields["negotiated"], "overrides": lines, "buffer_lines": buffers}
 
 
 def _cabling(config: ConfigDB, port: str) -> Fields:

@@ -863,7 +863,7 @@ ELSEWHERE = {
     "the port's speed is not in the file",
     "thresholds are shares of a buffer",
     "marking was not read",
-    "a line is not followed",
+    "a line overrides others",
     "PFC depends on DCBX",
     "the PFC watchdog takes the port down",
     "the model's queue outgrows the buffer",

@@ -112,10 +112,10 @@ class Interface:
         Whether PFC is watched; None where the file does not say.
     by_dscp : bool
         Whether the switch's map of DSCPs decides on the queue here.
-    negotiated : dict
-        Why PFC is left to DCBX, by queue that it would make lossless.
+    negotiated : str
+        Why PFC is left to DCBX, so that `pauses` holds only where the other end agrees; or else empty.
     overrides : list of tuple
-        Lines that decide on the port and are not followed: the line, what it does, and what to type instead.
+        Lines that override what others say of the port: the line, what it does, and what to type instead.
     buffers : list of str
         Lines on its buffers and on the thresholds of PAUSE, which are not read.
     """
@@ -127,7 +127,7 @@ class Interface:
     pauses: dict[int, int] = dataclasses.field(default_factory=dict)
     watchdog: bool | None = None
     by_dscp: bool = True
-    negotiated: dict[int, str] = dataclasses.field(default_factory=dict)
+    negotiated: str = ""
     overrides: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)
     buffers: list[str] = dataclasses.field(default_factory=list)
 
@@ -182,7 +182,7 @@ def tables_of(found: Description) -> dict[str, Any]:
         },
         "PORT_QOS_MAP": {},
         "NOTES": {note: {} for note in found.notes},
-        "UNFOLLOWED": {
+        "LINES": {
             name: {
                 "negotiated": interface.negotiated,
                 "overrides": interface.overrides,

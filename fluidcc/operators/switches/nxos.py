@@ -109,13 +109,11 @@ def read(text: str) -> Description:
         port.queues = dict(known.curves.get(policies.get("queuing", ""), {}))
         if (stray := port.queues.pop(_UNKNOWN, None)) is not None:  # it may be any queue that has no other
             port.queues = dict.fromkeys(range(_QUEUES), stray) | port.queues
-        pauses = known.pauses.get(policies.get("network-qos", ""), {})
         mode = modes.get(name, "")
-        if mode == "on":
-            port.pauses = dict(pauses)
-        elif mode != "off":
-            why = "priority-flow-control mode auto" if mode else _AUTO
-            port.negotiated = dict.fromkeys(pauses.values(), why)
+        if mode != "off":
+            port.pauses = dict(known.pauses.get(policies.get("network-qos", ""), {}))
+        if mode != "on":
+            port.negotiated = "priority-flow-control mode auto" if mode else _AUTO
         port.watchdog = watched if port.watchdog is None else port.watchdog and watched
         for each, group in known.sets.get(policies.get("qos", ""), {}).items():
             found.dscps |= dict.fromkeys(known.matches.get(each, ()), group)
