@@ -56,7 +56,7 @@ def marking(port: SwitchPort) -> Iterator[Finding]:
             "and the file does not say",
             f"turn PFC on for priority {port.priority}, whatever the other end says",
         )
-    elif not port.lossless:
+    elif not port.lossless and port.priority not in port.lossless_priorities:  # or a line above says why
         yield Finding(
             "warn",
             "PFC is off",

@@ -290,6 +290,7 @@ def describe(config: ConfigDB, choice: Choice, up: int) -> SwitchPort:
     notes.extend(label(note) for note in config.table("NOTES", needed=False))
     ignored: list[str] = []
     of_lines = _line_fields(config, port)
+    sends_pause = of_lines.pop("sends_pause", True)
     for table in ("QUEUE", "BUFFER_PG", "BUFFER_QUEUE"):
         others = config.remote(table)
         if others:
@@ -306,7 +307,7 @@ def describe(config: ConfigDB, choice: Choice, up: int) -> SwitchPort:
         ports=up,
         queue=queue,
         priority=choice.pfc.get(queue, queue),
-        lossless=queue in choice.pfc and not of_lines.get("negotiated"),
+        lossless=queue in choice.pfc and sends_pause and not of_lines.get("negotiated"),
         lossless_priorities=tuple(sorted(choice.pfc.values())),
         **_marking(config, choice, rate, notes, ignored),
         **_buffers(config, port, choice.pfc.get(queue, queue), notes, ignored),
@@ -492,7 +493,8 @@ def _line_fields(config: ConfigDB, port: str) -> Fields:
     fields = config.table("LINES")[port]
     lines = tuple((label(line), why, typed) for line, why, typed in fields["overrides"])
     buffers = tuple(label(line) for line in fields["buffers"])
-    return {"negotiated": fields["negotiated"], "overrides": lines, "buffer_lines": buffers}
+    kept = {name: fields[name] for name in ("negotiated", "sends_pause")}
+    return {**kept, "overrides": lines, "buffer_lines": buffers}
 
 
 def _cabling(config: ConfigDB, port: str) -> Fields:

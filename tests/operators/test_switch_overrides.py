@@ -209,7 +209,7 @@ def test_where_dscps_do_not_decide_none_is_said_to_lead_to_the_queue(line: str, 
         assert port.traffic.dscps == dscps
         assert ("DSCPs lead to this queue" in said(port, text)) == (text == EOS)
     found = said(read_sonic(path), lines)["a line overrides others"]
-    assert (f"`{line}`" in found.why, found.suggest) == (True, "type qos trust dscp")
+    assert (f"`{line}`" in found.why, found.suggest) == (True, "qos trust dscp")
 
 
 def test_a_watchdog_that_takes_the_port_down_is_no_drop(tmp_path: Path) -> None:
@@ -270,7 +270,8 @@ def test_a_port_of_nvue_that_never_sends_pause_is_not_lossless(value: str, sends
         text = f"{NVUE}nv set qos pfc P {field} {value}\n"
         path.write_text(text)
         found = said(read_sonic(path), text)
-        assert read_sonic(path).lossless == pauses
+        assert (read_sonic(path).lossless, read_sonic(path).priority) == (pauses, 3)
+        assert "PFC is off" not in found  # but for the line that says so
         assert ("a line overrides others" in found) != sends
         if not sends:
             line = found["a line overrides others"]

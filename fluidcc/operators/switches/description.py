@@ -114,6 +114,8 @@ class Interface:
         Whether the switch's map of DSCPs decides on the queue here.
     negotiated : str
         Why PFC is left to DCBX, so that `pauses` holds only where the other end agrees; or else empty.
+    sends_pause : bool
+        Whether the switch sends PAUSE here at all; if not, no priority is lossless.
     overrides : list of tuple
         Lines that override what others say of the port: the line, what it does, and what to type instead.
     buffers : list of str
@@ -128,6 +130,7 @@ class Interface:
     watchdog: bool | None = None
     by_dscp: bool = True
     negotiated: str = ""
+    sends_pause: bool = True
     overrides: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)
     buffers: list[str] = dataclasses.field(default_factory=list)
 
@@ -185,6 +188,7 @@ def tables_of(found: Description) -> dict[str, Any]:
         "LINES": {
             name: {
                 "negotiated": interface.negotiated,
+                "sends_pause": interface.sends_pause,
                 "overrides": interface.overrides,
                 "buffers": interface.buffers,
             }

@@ -142,7 +142,7 @@ def read(text: str) -> Description:
         port.watchdog = watched if port.watchdog is None else port.watchdog
         if layer.trust is not None and layer.trust != "qos trust dscp":
             port.by_dscp = False
-            port.overrides.append((layer.trust, "DSCPs do not decide on the queue here", "type qos trust dscp"))
+            port.overrides.append((layer.trust, "DSCPs do not decide on the queue here", "qos trust dscp"))
     if mapped:
         found.dscps = {dscp: to_queue.get(each, each) for dscp, each in to_class.items()}
         found.notes.append("DSCPs that no line maps are taken as EOS maps them: 8 to 15 to class 0, 24 to 31 to 3")

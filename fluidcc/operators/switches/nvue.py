@@ -198,7 +198,7 @@ def _obey(port: Interface, profile: str, fields: dict[str, str]) -> None:
         if value not in _ON:
             path = f"qos pfc {profile} {field}"
             port.overrides.append((f"{path} {value}", why, f"nv set {path} enable"))
-            port.pauses = {} if field == "tx" else port.pauses
+            port.sends_pause = port.sends_pause and field != "tx"
     port.buffers = [f"qos pfc {profile} {field} {fields[field]}" for field in _BUFFERS if field in fields]
 
 
