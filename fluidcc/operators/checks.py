@@ -46,7 +46,17 @@ UNUSABLE = (_NO_ECN, _REVERSED, _NO_PMAX, _TOO_MANY)
 def marking(port: SwitchPort) -> Iterator[Finding]:
     """Check ECN and PFC of the queue, and the order of its thresholds."""
     where = f"queue {port.queue} of {port.name}"
-    if not port.lossless:
+    for line, why, typed in port.overrides:
+        yield Finding("warn", "a line overrides others", f"{port.name}: `{line}`: {why}", typed)
+    if port.negotiated and port.lossless_priorities:
+        yield Finding(
+            "warn",
+            "PFC depends on DCBX",
+            f"{where} is lossless only where the other end agrees by DCBX ({port.negotiated}): it is taken not to be, "
+            "and the file does not say",
+            f"turn PFC on for priority {port.priority}, whatever the other end says",
+        )
+    elif not port.lossless and port.priority not in port.lossless_priorities:  # or a line above says why
         yield Finding(
             "warn",
             "PFC is off",

@@ -26,6 +26,8 @@ _SUGGESTIONS = {
     "marking was not read": "marking",
     "no PFC watchdog": "watchdog",
     "the PFC watchdog only reports": "watchdog",
+    "the PFC watchdog takes the port down": "watchdog",
+    "PFC depends on DCBX": "lossless",
     "PFC before ECN not checked": "buffers",
 }
 _UNSAID = "such a file says nothing of buffers and of the thresholds of PAUSE"
@@ -43,7 +45,7 @@ def in_words(finding: Finding, port: SwitchPort, words: Words) -> Finding:
     kmin, kmax = advice(port) or ("KMIN", "KMAX")
     pmax, profile = "1", port.profile if words.system == SONIC.system else port.profile.removesuffix(f"-{port.queue}")
     if wanted == "buffers":
-        why = _UNSAID
+        why = f"not read: {', '.join(port.buffer_lines)}" if port.buffer_lines else _UNSAID
         suggest = "compare Kmin with these on the switch: {}"
     elif finding.what == "marking was not read":  # the thresholds are there, and nothing says that others are better
         suggest += ": {}"

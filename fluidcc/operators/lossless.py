@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from fluidcc.operators import NicSettings, SwitchPort
 from fluidcc.operators.finding import Finding, set_fields
 from fluidcc.operators.headroom import needed
+from fluidcc.operators.pfc_watchdog import ERRDISABLE
 from fluidcc.units import RATE, SIZE, show
 
 _KIB = 1024
@@ -182,6 +183,14 @@ def watchdog(port: SwitchPort) -> Iterator[Finding]:
             f"action alert writes a line to the log, and {port.name} stays stopped",
             f"set action drop in PFC_WD|{port.name}",
             set_fields("PFC_WD", port.name, action="drop"),
+        )
+    elif dog.action == ERRDISABLE:
+        yield Finding(
+            "warn",
+            "the PFC watchdog takes the port down",
+            f"action errdisable: one NIC that never stops sending PAUSE takes {port.name} down with all its traffic, "
+            "until the port is recovered",
+            "set action drop",
         )
     else:
         done = "drops what waits" if dog.action == "drop" else "sends on without heeding PAUSEs, which may lose packets"

@@ -9,6 +9,7 @@ from fluidcc.operators.config_files import clip
 from fluidcc.surface import constructor
 
 ACTIONS = ("drop", "forward", "alert")
+ERRDISABLE = "errdisable"  # of other systems: the port goes down
 # What the switch's own command takes [ms] (sonic-utilities, pfcwd).
 TIMES = {"detection_time": (100, 5000), "restoration_time": (100, 60000)}
 _POLL = (100, 3000)
@@ -23,7 +24,8 @@ class Watchdog:
     Attributes
     ----------
     action : str
-        Action on a queue that stays paused: drop, forward (ignoring PAUSEs) or alert.
+        Action on a queue that stays paused: drop, forward (ignoring PAUSEs) or alert; of other systems also
+        errdisable, by which the port goes down.
     detection_time, restoration_time : str
         Time that a queue stays paused until the action, and time without PAUSE until its end [ms]; empty if not given.
     poll_interval : str
@@ -50,7 +52,7 @@ class Watchdog:
     def faults(self) -> tuple[str, ...]:
         """Settings that a switch refuses, in words."""
         found = []
-        if self.action not in ACTIONS:
+        if self.action not in ACTIONS and (self.sonic or self.action != ERRDISABLE):
             found.append(f"action {clip(self.action)} is none of {', '.join(ACTIONS)}")
         for name, (low, high) in TIMES.items() if self.sonic else ():
             value = _milliseconds(getattr(self, name))

@@ -48,6 +48,7 @@ _TABLES_READ = {
     "BUFFER_PROFILE",
     "BUFFER_POOL",
     "NOTES",
+    "LINES",
     *TABLES_READ,
 }
 
@@ -136,6 +137,12 @@ class SwitchPort:
         The line that makes the queue mark, where thresholds or probability could not be read; or else empty.
     assumed_rate : bool
         Whether the file gives no speed.
+    negotiated : str
+        Why PFC is left to DCBX, so that the file does not say whether the queue is lossless; or else empty.
+    overrides : tuple of (str, str, str)
+        Lines that override what others say of the port: the line, what it does, and what to type instead.
+    buffer_lines : tuple of str
+        Lines of other systems on buffers and on the thresholds of PAUSE, which are not read.
     asic : str
         Of a switch with several.
     system : str
@@ -180,6 +187,9 @@ class SwitchPort:
     shares: tuple[float, float] | None = None
     unread: str = ""
     assumed_rate: bool = False
+    negotiated: str = ""
+    overrides: tuple[tuple[str, str, str], ...] = ()
+    buffer_lines: tuple[str, ...] = ()
     asic: str = ""
     system: str = SONIC.system
 
@@ -279,6 +289,8 @@ def describe(config: ConfigDB, choice: Choice, up: int) -> SwitchPort:
         rate = number(fields["speed"], f"{config.name}: PORT|{label(port)} speed", "Mb/s", 1, 1e8) * _MBPS
     notes.extend(label(note) for note in config.table("NOTES", needed=False))
     ignored: list[str] = []
+    of_lines = _line_fields(config, port)
+    sends_pause = of_lines.pop("sends_pause", True)
     for table in ("QUEUE", "BUFFER_PG", "BUFFER_QUEUE"):
         others = config.remote(table)
         if others:
@@ -295,13 +307,14 @@ def describe(config: ConfigDB, choice: Choice, up: int) -> SwitchPort:
         ports=up,
         queue=queue,
         priority=choice.pfc.get(queue, queue),
-        lossless=queue in choice.pfc,
+        lossless=queue in choice.pfc and sends_pause and not of_lines.get("negotiated"),
         lossless_priorities=tuple(sorted(choice.pfc.values())),
         **_marking(config, choice, rate, notes, ignored),
         **_buffers(config, port, choice.pfc.get(queue, queue), notes, ignored),
         **_egress(config, port, queue),
         **_cabling(config, port),
         **_pausing(config, port),
+        **of_lines,
         assumed_rate="speed" not in fields,
         asic=config.asic if len(config.asics) > 1 else "",
         system=config.system.system,
@@ -471,6 +484,17 @@ def _pausing(config: ConfigDB, port: str) -> Fields:
         "watched_priorities": None if watched is None else tuple(sorted(watched)),
         "watchdog_unsaid": not config.is_sonic and "PFC_WD" not in config.tables,
     }
+
+
+def _line_fields(config: ConfigDB, port: str) -> Fields:
+    """Return what single lines of another system's text say of a port, in words."""
+    if config.is_sonic:
+        return {}
+    fields = config.table("LINES")[port]
+    lines = tuple((label(line), why, typed) for line, why, typed in fields["overrides"])
+    buffers = tuple(label(line) for line in fields["buffers"])
+    kept = {name: fields[name] for name in ("negotiated", "sends_pause")}
+    return {**kept, "overrides": lines, "buffer_lines": buffers}
 
 
 def _cabling(config: ConfigDB, port: str) -> Fields:

@@ -857,11 +857,15 @@ def test_every_kind_of_finding_has_its_cases() -> None:
     assert all(severity in kinds[kind] for kind, severity in covered.items())
 
 
-# Of files that are no config_db.json, or of engines that another one contradicts: test_retracted.py.
+# Of files that are no config_db.json (test_switch_overrides.py), or of engines that another one contradicts
+# (test_retracted.py).
 ELSEWHERE = {
     "the port's speed is not in the file",
     "thresholds are shares of a buffer",
     "marking was not read",
+    "a line overrides others",
+    "PFC depends on DCBX",
+    "the PFC watchdog takes the port down",
     "the model's queue outgrows the buffer",
     "the fixed point is beyond the buffer",
     "the engines contradict each other",

@@ -5,11 +5,13 @@ A reader is a module with ``WORDS``, ``recognises`` and ``read`` (`description.R
 
 from __future__ import annotations
 
-from fluidcc.operators.switches import dell_os10, eos, junos, nvue, nxos, sonic_show
+from fluidcc.operators.switches import eos, junos, nvue, nxos, sonic_show
 from fluidcc.operators.switches.description import Reader, Words
+from fluidcc.operators.switches.unread_systems import DELL_OS10, IOS_XR
 
 SONIC = Words("SONiC")
-READERS: tuple[Reader, ...] = (dell_os10, sonic_show, nvue, junos, eos, nxos)  # NX-OS shares commands with EOS
+# NX-OS shares commands with those before it.
+READERS: tuple[Reader, ...] = (DELL_OS10, IOS_XR, sonic_show, nvue, junos, eos, nxos)
 
 
 def reader_of(text: str) -> Reader | None:

@@ -17,6 +17,7 @@ _MAP = "FILE"  # name of the one map of each kind that a description becomes
 _THRESHOLDS = re.compile(r"minimum-threshold \d+\s*[a-z]* maximum-threshold \d+\s*[a-z]*", re.ASCII)
 _RANGE = re.compile(r"(.*?)(\d+)-(.*?)(\d+)", re.ASCII)
 _MOST_PORTS = 1024  # of a range
+UNNAMED = "port"  # one that stands for all
 
 
 class Words(NamedTuple):
@@ -109,6 +110,16 @@ class Interface:
         Queue by PFC priority that is lossless.
     watchdog : bool or None
         Whether PFC is watched; None where the file does not say.
+    by_dscp : bool
+        Whether the switch's map of DSCPs decides on the queue here.
+    negotiated : str
+        Why PFC is left to DCBX, so that `pauses` holds only where the other end agrees; or else empty.
+    sends_pause : bool
+        Whether the switch sends PAUSE here at all; if not, no priority is lossless.
+    overrides : list of tuple
+        Lines that override what others say of the port: the line, what it does, and what to type instead.
+    buffers : list of str
+        Lines on its buffers and on the thresholds of PAUSE, which are not read.
     """
 
     speed: float | None = None
@@ -117,6 +128,11 @@ class Interface:
     queues: dict[int, str] = dataclasses.field(default_factory=dict)
     pauses: dict[int, int] = dataclasses.field(default_factory=dict)
     watchdog: bool | None = None
+    by_dscp: bool = True
+    negotiated: str = ""
+    sends_pause: bool = True
+    overrides: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)
+    buffers: list[str] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass
@@ -130,7 +146,7 @@ class Description:
     dscps : dict
         Queue by DSCP; empty where the file does not say.
     action : str
-        What a watchdog does: drop, forward or alert.
+        What a watchdog does: drop, forward, alert or errdisable.
     notes : list of str
         Assumptions, and what was left out.
     """
@@ -169,6 +185,15 @@ def tables_of(found: Description) -> dict[str, Any]:
         },
         "PORT_QOS_MAP": {},
         "NOTES": {note: {} for note in found.notes},
+        "LINES": {
+            name: {
+                "negotiated": interface.negotiated,
+                "sends_pause": interface.sends_pause,
+                "overrides": interface.overrides,
+                "buffers": interface.buffers,
+            }
+            for name, interface in found.interfaces.items()
+        },
     }
     pauses = {name: interface.pauses for name, interface in found.interfaces.items()}
     for name, lossless in pauses.items():
@@ -176,7 +201,7 @@ def tables_of(found: Description) -> dict[str, Any]:
         if any(priority != queue for priority, queue in lossless.items()):
             entry["pfc_to_queue_map"] = name
             tables.setdefault("MAP_PFC_PRIORITY_TO_QUEUE", {})[name] = _texts(lossless)
-        if found.dscps:
+        if found.dscps and found.interfaces[name].by_dscp:
             entry["dscp_to_tc_map"] = _MAP
         tables["PORT_QOS_MAP"][name] = entry
     if found.dscps:
@@ -214,9 +239,6 @@ def _profile(curve: Curve) -> dict[str, Any]:
     }
 
 
-UNNAMED = "port"
-
-
 def alone(found: Description) -> None:
     """Give a description without ports one that stands for all of them."""
     if not found.interfaces:
@@ -249,6 +271,13 @@ def amount(number: str, unit: str, others: dict[str, float] | None = None) -> tu
         if each in _SECONDS:
             return float(number) * _SECONDS[each], True
     return None
+
+
+def averaged(where: str, line: str) -> list[str]:
+    """Return the note on a line of marking whose ``weight`` averages the queue; none on others."""
+    match = re.search(r"\bweight ([1-9]\d*)\b", line, re.ASCII)
+    said = "the switch marks by an average of the queue, the model by the queue at that moment"
+    return [f"{where}: weight {match[1][:4]}: {said}; weight 0 averages nothing"] if match else []
 
 
 def whole_percent(text: str) -> float | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Sequence
 
+from fluidcc.errors import InputError
 from fluidcc.operators.switches.blocks import indented
 from fluidcc.operators.switches.description import (
+    UNNAMED,
     Curve,
     Description,
     Interface,
@@ -14,8 +17,10 @@ from fluidcc.operators.switches.description import (
     Words,
     alone,
     amount,
+    averaged,
     code_points,
     names,
+    numbers,
     random_detect,
     unread,
     whole_percent,
@@ -36,7 +41,7 @@ WORDS = Words(
 )
 _SEGMENT = {"segment": 208.0}  # bytes of a cell of Trident and Tomahawk, which EOS counts
 _SIGNS = re.compile(
-    r"^\s*(random-detect ecn minimum-threshold\b.*|qos profile \S+|priority-flow-control priority \d no-drop|"
+    r"^\s*(random-detect ecn minimum-threshold\b.*|qos profile \S+|priority-flow-control priority [\d,-]+ no-drop|"
     r"qos map dscp .*|service-profile \S+)\s*$",
     re.MULTILINE,
 )
@@ -49,8 +54,10 @@ _PERCENT = re.compile(r"max-mark-probability (\S+)")
 _SPEED = re.compile(r"speed (?:forced |auto )?(\d+)g.*", re.ASCII | re.IGNORECASE)
 _DSCPS = re.compile(r"qos map dscp (.+?) to traffic-class (\d+).*", re.ASCII)
 _QUEUE_OF = re.compile(r"qos map traffic-class (.+?) to (?:uc-)?tx-queue (\d+)", re.ASCII)
+_PAUSED = re.compile(r"(no )?priority-flow-control priority ([\d,-]+)( no-drop| drop)?", re.ASCII)
+_MEMBER = re.compile(r"channel-group (\d+) mode \S+", re.ASCII)
 _WATCHDOG = re.compile(r"(no )?priority-flow-control (?:pause )?watchdog\b(.*)")
-_ACTIONS = {"notify-only": "alert", "errdisable": "drop", "drop": "drop", "forward": "forward"}
+_ACTIONS = {"notify-only": "alert", "errdisable": "errdisable", "drop": "drop", "forward": "forward"}
 
 
 def recognises(text: str) -> bool:
@@ -58,12 +65,41 @@ def recognises(text: str) -> bool:
     return _SIGNS.search(text) is not None
 
 
+@dataclasses.dataclass
+class _Layer:
+    """Lines of a profile or an interface: what it sets, and what it takes back (False, or no curve)."""
+
+    on: bool | None = None
+    lossless: dict[int, bool] = dataclasses.field(default_factory=dict)
+    curves: dict[int, str | None] = dataclasses.field(default_factory=dict)
+    trust: str | None = None
+    profile: str | None = None
+
+    def over(self, below: _Layer) -> _Layer:
+        """Return both, where these lines count before those below."""
+        return _Layer(
+            below.on if self.on is None else self.on,
+            below.lossless | self.lossless,
+            below.curves | self.curves,
+            below.trust if self.trust is None else self.trust,
+            below.profile if self.profile is None else self.profile,
+        )
+
+
 def read(text: str) -> Description:
-    """Return the marking and pausing of each interface, from its QoS profile and its own commands."""
+    """Return the marking and pausing of each interface: its own lines before those of its QoS profile.
+
+    Members of a Port-Channel have its lines and its profile.
+
+    Raises
+    ------
+    InputError
+        If a port that is up names a profile that the file lacks.
+    """
     found = Description()
-    profiles: dict[str, Interface] = {}
-    on: set[str] = set()  # profiles and interfaces with PFC
-    used: dict[str, str] = {}
+    profiles: dict[str, _Layer] = {}
+    layers: dict[str, _Layer] = {}
+    channels: dict[str, str] = {}
     to_class = {dscp: _usual_class(dscp) for dscp in range(64)}
     to_queue: dict[int, int] = {}  # where it is not that of the same number
     watched, mapped = False, False
@@ -80,23 +116,33 @@ def read(text: str) -> Description:
             found.action = _ACTIONS[action] if action else found.action
         elif head.startswith(("qos profile ", "policy-map type tx-queue ")):
             name = head.split()[-1]
-            _apply(found, profiles.setdefault(name, Interface()), name, lines, on)
-        elif match := re.fullmatch(r"interface (Ethernet.+)", head):
+            _apply(found, profiles.setdefault(name, _Layer()), name, lines)
+        elif match := re.fullmatch(r"interface (Port-Channel\d+)", head, re.ASCII):
+            _apply(found, layers.setdefault(match[1], _Layer()), match[1], lines)
+        elif match := re.fullmatch(r"interface (Ethernet[^.]+)", head):  # those with a dot are parts of a port
             for name in names(match[1]):
-                _apply(found, found.interfaces.setdefault(name, Interface()), name, lines, on)
-                if last.startswith(("service-profile ", "service-policy type tx-queue output ")):
-                    used[name] = last.split()[-1]
+                _apply(found, layers.setdefault(name, _Layer()), name, lines)
+                _take_port(found.interfaces.setdefault(name, Interface()), last)
+                if match := _MEMBER.fullmatch(last):
+                    channels[name] = f"Port-Channel{match[1]}"
     if not found.interfaces:
         alone(found)
-        used = dict.fromkeys(found.interfaces, next(iter(profiles), ""))
+        layers = {UNNAMED: _Layer(profile=next(iter(profiles), None))}
     for name, port in found.interfaces.items():
-        profile = profiles.get(used.get(name, ""), Interface())
-        port.queues = profile.queues | port.queues
-        paused = profile.pauses | port.pauses
-        port.pauses = {
-            priority: to_queue.get(priority, priority) for priority in paused if name in on or used.get(name) in on
-        }
+        layer = layers[name].over(layers.get(channels.get(name, ""), _Layer()))
+        if layer.profile is not None and layer.profile not in profiles and port.up:
+            raise InputError(
+                f"interface {name[:40]}: the file lacks its service-profile {layer.profile[:40]} (it has: "
+                f"{', '.join([*profiles][:8]) or 'none'}); correct the name, or give the whole `show running-config`"
+            )
+        layer = layer.over(profiles.get(layer.profile or "", _Layer()))
+        port.queues = {queue: curve for queue, curve in layer.curves.items() if curve is not None}
+        paused = [priority for priority, lossless in layer.lossless.items() if lossless and layer.on]
+        port.pauses = {priority: to_queue.get(priority, priority) for priority in paused}
         port.watchdog = watched if port.watchdog is None else port.watchdog
+        if layer.trust is not None and layer.trust != "qos trust dscp":
+            port.by_dscp = False
+            port.overrides.append((layer.trust, "DSCPs do not decide on the queue here", "qos trust dscp"))
     if mapped:
         found.dscps = {dscp: to_queue.get(each, each) for dscp, each in to_class.items()}
         found.notes.append("DSCPs that no line maps are taken as EOS maps them: 8 to 15 to class 0, 24 to 31 to 3")
@@ -108,30 +154,42 @@ def _usual_class(dscp: int) -> int:
     return {0: 1, 1: 0}.get(dscp // 8, dscp // 8)
 
 
-def _apply(found: Description, port: Interface, name: str, lines: Sequence[str], on: set[str]) -> None:
-    """Take one command of a profile or an interface."""
+def _apply(found: Description, layer: _Layer, name: str, lines: Sequence[str]) -> None:
+    """Take one command of a profile or an interface on marking and pausing."""
     last = lines[-1]
-    if match := re.fullmatch(r"priority-flow-control priority (\d) no-drop", last, re.ASCII):
-        port.pauses[int(match[1])] = int(match[1])
-    elif re.fullmatch(r"priority-flow-control (mode )?on", last):
-        on.add(name)
-    elif last.startswith("random-detect ecn ") and last != "random-detect ecn count":
+    if match := _PAUSED.fullmatch(last):
+        layer.lossless |= dict.fromkeys(numbers(match[2]), not match[1] and match[3] == " no-drop")
+    elif match := re.fullmatch(r"(no )?priority-flow-control( mode)?( on| off)?", last):
+        layer.on = not match[1] and match[3] == " on"
+    elif last in ("random-detect ecn count", "no random-detect ecn count"):
+        return
+    elif last.startswith(("random-detect ecn ", "no random-detect ecn")):
         queue = next((each for each in map(_QUEUE.fullmatch, reversed(lines)) if each), None)
         if queue is None:
             found.notes.append(f"{name}: not understood: {last[:80]}")
-            return
-        curve = f"{name}-{queue[1]}"
-        found.curves[curve] = _curve(lines)
-        port.queues[int(queue[1])] = curve
-        if "segment" in last:
-            found.notes.append(f"{name}: a segment is taken as 208 B, as on Trident and Tomahawk")
-    elif match := _SPEED.fullmatch(last):
+        elif last.startswith("no "):
+            layer.curves[int(queue[1])] = None
+        else:
+            curve = layer.curves[int(queue[1])] = f"{name}-{queue[1]}"
+            found.curves[curve] = _curve(lines)
+            if "segment" in last:
+                found.notes.append(f"{name}: a segment is taken as 208 B, as on Trident and Tomahawk")
+            found.notes += averaged(name, last)
+    elif re.fullmatch(r"(no )?qos trust.*", last):
+        layer.trust = last
+    elif last.startswith(("service-profile ", "service-policy type tx-queue output ")):
+        layer.profile = last.split()[-1]
+
+
+def _take_port(port: Interface, line: str) -> None:
+    """Take a command of an interface on the port itself."""
+    if match := _SPEED.fullmatch(line):
         port.speed = 1000.0 * int(match[1])
-    elif match := re.fullmatch(r"mtu (\d{2,6})", last, re.ASCII):
+    elif match := re.fullmatch(r"mtu (\d{2,6})", line, re.ASCII):
         port.mtu = int(match[1])
-    elif last == "shutdown":
+    elif line == "shutdown":
         port.up = False
-    elif match := _WATCHDOG.fullmatch(last):
+    elif match := _WATCHDOG.fullmatch(line):
         port.watchdog = not match[1]
 
 

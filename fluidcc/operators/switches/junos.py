@@ -7,8 +7,10 @@ import fnmatch
 import re
 from collections.abc import Iterator, Sequence
 
+from fluidcc.errors import InputError
 from fluidcc.operators.switches.blocks import braced
 from fluidcc.operators.switches.description import (
+    UNNAMED,
     Curve,
     Description,
     Interface,
@@ -16,6 +18,7 @@ from fluidcc.operators.switches.description import (
     Words,
     alone,
     names,
+    numbers,
     unread,
 )
 
@@ -30,10 +33,17 @@ WORDS = Words(
     enter=("configure",),
     leave=("commit and-quit",),
 )
-_SIGNS = re.compile(r"^\s*(set class-of-service\b.*|class-of-service \{)\s*$", re.MULTILINE)
+_SIGNS = re.compile(r"^\s*(set (groups \S+ )?class-of-service\b.*|class-of-service \{)\s*$", re.MULTILINE)
+_COMMAND = re.compile(
+    r"^.*?\b(set|delete|deactivate|activate) ((?:class-of-service|interfaces|chassis|groups|apply-groups)\b.*?)\s*$",
+    re.MULTILINE,
+)
+_WORD = re.compile(r'"[^"]*"|[^\s\[\]"]+\[[\d,-]+\]|[\[\]]|[^\s\[\]"]+')
+_CLASSES = re.compile(r"(.*?)\[([\d,-]+)\](.*)", re.ASCII)
 _BITS = re.compile("[01]{3}")
 _SPEED = re.compile(r"(\d+)g", re.ASCII | re.IGNORECASE)
 _HARDWARE = ("et-", "xe-", "ge-")  # others are logical
+_ANY, _LOW = "any", "low"  # loss priorities; RoCE has the low one where no classifier says another
 
 
 def recognises(text: str) -> bool:
@@ -48,7 +58,8 @@ class _Classes:
     levels: dict[str, list[float]] = dataclasses.field(default_factory=dict)  # of drop profiles [%]
     odds: dict[str, list[float]] = dataclasses.field(default_factory=dict)
     interpolated: set[str] = dataclasses.field(default_factory=set)
-    drop_profiles: dict[str, str] = dataclasses.field(default_factory=dict)  # by scheduler
+    drop_profiles: dict[str, dict[str, str]] = dataclasses.field(default_factory=dict)  # by scheduler, loss priority
+    losses: dict[str, set[str]] = dataclasses.field(default_factory=dict)  # loss priorities by forwarding class
     marking: set[str] = dataclasses.field(default_factory=set)  # schedulers with ECN
     maps: dict[str, dict[str, str]] = dataclasses.field(default_factory=dict)  # schedulers by forwarding class
     queues: dict[str, int] = dataclasses.field(default_factory=dict)  # by forwarding class
@@ -67,8 +78,9 @@ class _Classes:
                 self.levels.setdefault(name, []).extend(_after(rest, "fill-level"))
                 self.odds.setdefault(name, []).extend(_after(rest, "drop-probability"))
                 self.interpolated |= {name} if "interpolate" in rest else set()
-            case ["schedulers", name, "drop-profile-map", *_, "drop-profile", profile]:
-                self.drop_profiles[name] = profile
+            case ["schedulers", name, "drop-profile-map", *rest, "drop-profile", profile]:
+                loss = rest[rest.index("loss-priority") + 1] if "loss-priority" in rest[:-1] else _ANY
+                self.drop_profiles.setdefault(name, {})[loss] = profile
             case ["schedulers", name, "explicit-congestion-notification"]:
                 self.marking.add(name)
             case ["scheduler-maps", name, "forwarding-class", each, "scheduler", scheduler]:
@@ -79,7 +91,10 @@ class _Classes:
                 priority = _after(rest, "pfc-priority")
                 if "no-loss" in rest or priority:
                     self.no_loss[name] = int(priority[0]) if priority else self.no_loss.get(name)
+            case ["forwarding-classes", "queue", queue, name] if queue.isdecimal():  # as older releases write it
+                self.queues[name] = int(queue)
             case ["classifiers", "dscp", _, "forwarding-class", name, *rest]:
+                self.losses.setdefault(name, set()).update(rest[1:2] if rest[:1] == ["loss-priority"] else ())
                 bits = rest[rest.index("code-points") + 1 :] if "code-points" in rest else []
                 self.points.setdefault(name, []).extend(int(each, 2) for each in bits if re.fullmatch("[01]{6}", each))
             case ["congestion-notification-profile", name, *rest]:
@@ -92,6 +107,16 @@ class _Classes:
                 self.applied.append((pattern, what, name))
             case _:
                 pass
+
+    def drops(self, each: str, scheduler: str) -> tuple[str, str]:
+        """Return the drop profile that a scheduler has for a forwarding class, and a note where it has others."""
+        profiles = self.drop_profiles.get(scheduler, {})
+        losses = self.losses.get(each, set[str]())
+        loss = next(iter(losses)) if len(losses) == 1 else _LOW
+        chosen = profiles.get(loss, profiles.get(_ANY, ""))
+        others = [f"{name} has {profile}" for name, profile in profiles.items() if chosen and profile != chosen]
+        said = f"scheduler {scheduler}: drop-profile {chosen}, of loss-priority {loss}, is taken; loss-priority "
+        return chosen, said + " and ".join(others) if others else ""
 
     def _take_notification(self, name: str, words: list[str]) -> None:
         match words:
@@ -110,16 +135,35 @@ def read(text: str) -> Description:
     """Return the marking and pausing of each interface: scheduler map, scheduler, drop profile, forwarding class.
 
     Junos's fill levels are shares of what the queue may fill, which its configuration does not say in bytes.
+
+    Raises
+    ------
+    InputError
+        If ``class-of-service`` is in a group that is applied.
     """
     found, known = Description(), _Classes()
-    for words in _statements(text):
+    ranges: dict[str, _Range] = {}
+    speeds: dict[str, float] = {}
+    for words in _without_groups(found, list(_statements(text))):
         match words:
+            case ["interfaces", "interface-range", name, *rest]:
+                ranges.setdefault(name, _Range()).take(rest)
             case ["interfaces", name, *rest] if name.startswith(_HARDWARE):
                 _take(found.interfaces.setdefault(name, Interface()), rest)
+            case ["chassis", "fpc", fpc, "pic", pic, "port", number, "speed" | "channel-speed", value]:
+                if match := _SPEED.fullmatch(value):
+                    speeds[f"{fpc}/{pic}/{number}"] = 1000.0 * int(match[1])
             case ["class-of-service", *rest]:
                 known.take(rest)
             case _:
                 pass
+    for each in ranges.values():
+        each.apply(found)
+    known.applied = [
+        (member, what, name)
+        for pattern, what, name in known.applied
+        for member in (ranges[pattern].members if pattern in ranges else [pattern])
+    ]
     curves: dict[str, Curve] = {}
     for name, levels in known.levels.items():
         if curve := _curve(levels, known.odds.get(name, [])):
@@ -128,8 +172,12 @@ def read(text: str) -> Description:
                 found.notes.append(f"drop-profile {name}: of its {len(levels)} points the ends of the rise are taken")
     _name_ports(found, [pattern for pattern, _, _ in known.applied])
     alone(found)
+    if UNNAMED in found.interfaces:
+        known.applied = known.applied or [(UNNAMED, "scheduler-map", next(iter(known.maps), ""))]
     for name, port in found.interfaces.items():
-        for pattern, what, given in known.applied or [("all", "scheduler-map", next(iter(known.maps), ""))]:
+        if port.speed is None:
+            port.speed = speeds.get(name.partition("-")[2].partition(":")[0])
+        for pattern, what, given in known.applied:
             if pattern != "all" and not fnmatch.fnmatchcase(name, pattern):
                 continue
             if what == "congestion-notification-profile":
@@ -138,7 +186,8 @@ def read(text: str) -> Description:
                 continue
             scheduled = given if what == "scheduler-map" else known.traffic.get(given, "")
             for each, scheduler in known.maps.get(scheduled, {}).items():
-                drops = known.drop_profiles.get(scheduler, "")
+                drops, said = known.drops(each, scheduler)
+                found.notes += [said] if said and said not in found.notes else []
                 curve = curves.get(drops)
                 if curve is None and scheduler in known.marking:
                     profile = f", drop-profile {drops}" if drops else ""
@@ -221,10 +270,96 @@ def _after(words: list[str], key: str) -> list[float]:
 
 
 def _statements(text: str) -> Iterator[list[str]]:
-    """Yield the statements as words, from braces or from ``set`` commands."""
-    lines = re.findall(r"^.*?\bset ((?:class-of-service|interfaces) .+?)\s*$", text, re.MULTILINE)
-    if lines:
-        for line in lines:
-            yield [word.strip('"') for word in re.findall(r"[\[\]]|[^\s\[\]]+", line)]
+    """Yield the statements as words, from braces or from commands."""
+    commands = [(verb, _words(line)) for verb, line in _COMMAND.findall(text)]
+    if any(verb == "set" for verb, _ in commands):
+        yield from _in_force(commands)
         return
-    yield from braced(text)
+    yield from (words for words in braced(text) if "inactive:" not in words)
+
+
+def _words(line: str) -> list[str]:
+    return [word.strip('"') for word in _WORD.findall(line)]
+
+
+def _in_force(commands: list[tuple[str, list[str]]]) -> Iterator[list[str]]:
+    """Yield what ``set`` commands leave, without what is deleted after them or inactive in the end."""
+    left: list[list[str]] = []
+    inactive: list[list[str]] = []
+    for verb, words in commands:
+        if verb == "set" and "[" in words:  # a list is as many statements
+            at = words.index("[")
+            left += [[*words[:at], each] for each in words[at + 1 :] if each != "]"]
+        elif verb == "set":
+            left.append(words)
+        elif verb == "delete":
+            left = [each for each in left if each[: len(words)] != words]
+        elif verb == "deactivate":
+            inactive.append(words)
+        else:
+            inactive = [each for each in inactive if each != words]
+    for words in left:
+        if not any(words[: len(each)] == each for each in inactive):
+            yield words
+
+
+def _without_groups(found: Description, statements: list[list[str]]) -> Iterator[list[str]]:
+    """Yield the statements outside of groups.
+
+    Raises
+    ------
+    InputError
+        If a group that is applied has ``class-of-service``.
+    """
+    applied = {name for words in statements if "apply-groups" in words for name in words[words.index("apply-groups") :]}
+    for words in statements:
+        match words:
+            case ["groups", name, "class-of-service", *_] if name in applied:
+                raise InputError(
+                    f"{' '.join(words)[:160]}: groups are not read, and {name[:40]} is applied; give what `show "
+                    "configuration class-of-service | display inheritance | display set` prints, and the same of "
+                    "interfaces"
+                )
+            case ["groups", name, "interfaces" | "chassis" as what, *_] if name in applied:
+                note = f"groups are not read: {what} of {name[:40]}"
+                found.notes += [note] if note not in found.notes else []
+            case ["groups", *_]:
+                pass
+            case _:
+                yield words
+
+
+@dataclasses.dataclass
+class _Range:
+    """An ``interface-range``: its ports, and the statements that hold for each."""
+
+    members: list[str] = dataclasses.field(default_factory=list)
+    statements: list[list[str]] = dataclasses.field(default_factory=list)
+
+    def take(self, words: list[str]) -> None:
+        match words:
+            case ["member", *patterns]:
+                self.members += [name for each in patterns for name in _members(each)]
+            case ["member-range", first, "to", last]:
+                self.members += names(f"{first}-{last.rpartition('/')[2]}")
+            case _:
+                self.statements.append(words)
+
+    def apply(self, found: Description) -> None:
+        """Give each port the statements that it does not have itself."""
+        for member in self.members:
+            ports = fnmatch.filter(found.interfaces, member) if "*" in member else [member]
+            for name in ports:
+                own = found.interfaces.get(name, Interface())
+                port = found.interfaces[name] = Interface()
+                for words in self.statements:
+                    _take(port, words)
+                port.speed = own.speed or port.speed
+                port.mtu = own.mtu or port.mtu
+                port.up = own.up and port.up
+
+
+def _members(pattern: str) -> list[str]:
+    """Return the ports of a pattern such as ``et-0/0/[0-3,8]``."""
+    match = _CLASSES.fullmatch(pattern)
+    return [f"{match[1]}{number}{match[3]}" for number in numbers(match[2])] if match else [pattern]

@@ -32,6 +32,9 @@ WORDS = Words(
     leave=("# Cumulus Linux before 5.9 keeps it at a reboot after nv config save only", "nv config apply"),
 )
 _SET = re.compile(r"^.*?\bnv set (.+?)\s*$", re.MULTILINE)
+_COMMAND = re.compile(r"^.*?\bnv (set|unset) (.+?)\s*$", re.MULTILINE)
+_LISTED = {"interface": names, "switch-priority": numbers, "traffic-class": numbers, "dscp": numbers}
+_BUFFERS = ("xoff-threshold", "xon-threshold", "port-buffer", "cable-length")  # of a PFC profile
 _YAML = re.compile(r"^(- set:|set:)\s*$", re.MULTILINE)
 _SHOW = re.compile(r".*\bnv show qos congestion-control (\S+)\s*")
 _SHOWN = re.compile(r"^\s*traffic-class\s+ECN\s+RED\s+Min Th\s+Max Th\s+Probability\s*$", re.MULTILINE)
@@ -40,10 +43,14 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KM]?)i?B?", re.ASCII | re.IGNORECASE)
 _KIB = {"": 1.0, "K": 1024.0, "M": 1024.0**2}  # as nv show writes them: 150000 B are 146.48 KB
 _ON = ("enable", "enabled", "on", "true", "yes")
 _EVERY = "default-global"
+_NO_PAUSES = {
+    "tx": "the switch never sends PAUSE here: what comes in by this port may be lost",
+    "rx": "the switch obeys no PAUSE here: what it sends may be lost at the other end",
+}
 _UNKNOWN = "PROFILE"  # of a table without the command that shows it
 # What "nv set qos roce" sets up (Cumulus Linux, Quality of Service): classes 0 and 3 mark, 3 is lossless, CNPs in 6.
 _ROCE = Curve(150e3, 1500e3, 100.0, lines=Lines(missing="nv set qos roce names no congestion-control profile"))
-_ROCE_MARKS, _ROCE_LOSSLESS, _ROCE_DSCPS = (0, 3), 3, {26: 3, 48: 6}
+_ROCE_QUEUE, _ROCE_DSCPS = 3, dict.fromkeys(range(64), 0) | {26: 3, 48: 6}
 
 
 def recognises(text: str) -> bool:
@@ -64,13 +71,18 @@ def read(text: str) -> Description:
     queues: dict[int, int] = {}  # by priority, where it is not that of the same number
     profiles: dict[str, dict[str, str]] = {}
     roce: dict[str, str] = {}
+    of_pfc: dict[str, dict[str, str]] = {}  # other settings of PFC's profiles
     for words in _statements(text):
         match words:
-            case ["qos", "congestion-control", name, "traffic-class", classes, field, value]:
+            case ["qos", "congestion-control", name, "traffic-class", classes, field, *value] if value:
                 for each in numbers(classes):
-                    curves.setdefault(name, {}).setdefault(each, {})[field] = value
+                    curves.setdefault(name, {}).setdefault(each, {})[field] = " ".join(value)
             case ["qos", "pfc", name, "switch-priority", listed, *_]:
                 pauses.setdefault(name, set()).update(each for each in numbers(listed) if each < 8)
+            case ["qos", "pfc", name, ("tx" | "rx") as field, *value] if value:
+                of_pfc.setdefault(name, {})[field] = value[0]
+            case ["qos", "pfc", name, field, *value] if field in _BUFFERS and value:
+                of_pfc.setdefault(name, {})[field] = " ".join(value)
             case ["qos", "mapping", _, "dscp", listed, "switch-priority", value]:
                 priorities |= dict.fromkeys(numbers(listed), int((numbers(value) or [0])[0]))
             case ["qos", "egress-queue-mapping", _, "switch-priority", listed, "traffic-class", value]:
@@ -87,19 +99,24 @@ def read(text: str) -> Description:
     by_class = {name: _curves(found, name, each) for name, each in curves.items()}
     if roce.get("enable", "on" if roce else "off") in _ON:
         found.curves.setdefault("roce", _ROCE)
-        by_class[_EVERY] = dict.fromkeys(_ROCE_MARKS, "roce") | by_class.get(_EVERY, {})
+        by_class[_EVERY] = {_ROCE_QUEUE: "roce"} | by_class.get(_EVERY, {})
         if roce.get("mode", "lossless") == "lossless":
-            pauses.setdefault(_EVERY, {_ROCE_LOSSLESS})
+            pauses.setdefault(_EVERY, {_ROCE_QUEUE})
         priorities = _ROCE_DSCPS | priorities
-        found.notes.append("qos roce is taken as Cumulus Linux sets it up: 150 and 1500 KB, 100 %, priority 3")
+        found.notes.append(
+            "qos roce is taken as Cumulus Linux sets it up: 150 and 1500 KB, 100 %, priority 3; class 0 marks alike, "
+            "but carries no RoCE"
+        )
     listed = bool(found.interfaces)
     alone(found)
     for name, port in found.interfaces.items():
         chosen = profiles.get(name, {})
         only = _EVERY if listed else next(iter(by_class), _EVERY)
         port.queues = dict(by_class.get(chosen.get("congestion-control", only), {}))
-        paused = pauses.get(chosen.get("pfc", _EVERY), set[int]())
+        profile = chosen.get("pfc", _EVERY)
+        paused = pauses.get(profile, set[int]())
         port.pauses = {each: queues.get(each, each) for each in sorted(paused)}
+        _obey(port, profile, of_pfc.get(profile, {}))
         if not listed and not pauses:
             port.pauses = {queue: queue for queue in port.queues}
             found.notes.append("nothing is said of PFC: it is taken to be on for the priorities that are marked")
@@ -172,6 +189,19 @@ def _take(port: Interface, profiles: dict[str, str], words: list[str]) -> None:
             pass
 
 
+def _obey(port: Interface, profile: str, fields: dict[str, str]) -> None:
+    """Take the settings of a port's PFC profile that are no priorities."""
+    if not port.pauses:
+        return
+    for field, why in _NO_PAUSES.items():
+        value = fields.get(field, "enable")
+        if value not in _ON:
+            path = f"qos pfc {profile} {field}"
+            port.overrides.append((f"{path} {value}", why, f"nv set {path} enable"))
+            port.sends_pause = port.sends_pause and field != "tx"
+    port.buffers = [f"qos pfc {profile} {field} {fields[field]}" for field in _BUFFERS if field in fields]
+
+
 def _size(text: str) -> float | None:
     match = _SIZE.fullmatch(text.strip())
     return float(match[1]) * _KIB[match[2].upper()] if match else None
@@ -182,8 +212,14 @@ def _statements(text: str) -> Iterator[list[str]]:
     if text.lstrip()[:1] in ("{", "["):
         yield from _leaves([], _document(text))
     elif _SET.search(text):
-        for line in _SET.findall(text):
-            yield line.split()
+        left: list[list[str]] = []
+        for verb, line in _COMMAND.findall(text):
+            for words in _each(line.split()):
+                if verb == "set":
+                    left.append(words)
+                else:
+                    left = [before for before in left if before[: len(words)] != words]
+        yield from left
     elif _SHOWN.search(text):
         name = _UNKNOWN
         for line in text.splitlines():
@@ -196,6 +232,15 @@ def _statements(text: str) -> Iterator[list[str]]:
     else:
         for words in mapped(text):
             yield words[words.index("set") + 1 :] if "set" in words else words
+
+
+def _each(words: list[str]) -> list[list[str]]:
+    """Return a command of lists, such as ``interface swp1-4``, as one for each of their members."""
+    found: list[list[str]] = [[]]
+    for before, word in zip(["", *words], words, strict=False):
+        members = _LISTED[before](word) if before in _LISTED else []
+        found = [[*each, str(member)] for each in found for member in members or [word]]
+    return found
 
 
 def _document(text: str) -> Any:

@@ -14,6 +14,7 @@ from fluidcc.operators.switches.description import (
     Words,
     alone,
     amount,
+    averaged,
     code_points,
     names,
     numbers,
@@ -48,6 +49,7 @@ _TYPED = re.compile(r"(class-map|policy-map) type (qos|queuing|network-qos)(?: m
 _CLASS = re.compile(r"class (?:type \S+ )?(\S+)")
 _APPLIED = re.compile(r"service-policy type (\S+) (?:(?:input|output) )?(\S+).*")
 _UNKNOWN, _QUEUES = -1, 8  # queue of a class that the file lacks; queues of a port
+_AUTO = "no line of priority-flow-control mode, of which auto is the default"
 _OWN_QUEUE = re.compile(r"c-(?:out-)?(?:\dq-)?n?q(\d|-default)", re.ASCII)
 
 
@@ -79,7 +81,8 @@ def read(text: str) -> Description:
     found, known = Description(), _Policies()
     system: dict[str, str] = {}
     own: dict[str, dict[str, str]] = {}
-    on, watched = set[str](), False
+    modes: dict[str, str] = {}
+    watched = False
     for lines in indented(_joined(text)):
         head, last = lines[0], lines[-1]
         if match := _TYPED.fullmatch(head):
@@ -93,12 +96,12 @@ def read(text: str) -> Description:
                 port = found.interfaces.setdefault(name, Interface())
                 if match := _APPLIED.fullmatch(last):
                     own.setdefault(name, {})[match[1]] = match[2]
-                elif re.fullmatch(r"priority-flow-control mode (on|auto).*", last):
-                    on.add(name)
+                elif mode := re.fullmatch(r"priority-flow-control mode (on|off|auto)\b.*", last):
+                    modes[name] = mode[1]
                 _take_line(port, last)
     if not found.interfaces:
         alone(found)
-        on |= {*found.interfaces}
+        modes = dict.fromkeys(found.interfaces, "on")
     last_of = {"queuing": known.curves, "network-qos": known.pauses, "qos": known.sets}
     system = {kind: next(reversed(each), "") for kind, each in last_of.items() if len(each) == 1} | system
     for name, port in found.interfaces.items():
@@ -106,8 +109,11 @@ def read(text: str) -> Description:
         port.queues = dict(known.curves.get(policies.get("queuing", ""), {}))
         if (stray := port.queues.pop(_UNKNOWN, None)) is not None:  # it may be any queue that has no other
             port.queues = dict.fromkeys(range(_QUEUES), stray) | port.queues
-        if name in on:
+        mode = modes.get(name, "")
+        if mode != "off":
             port.pauses = dict(known.pauses.get(policies.get("network-qos", ""), {}))
+        if mode != "on":
+            port.negotiated = "priority-flow-control mode auto" if mode else _AUTO
         port.watchdog = watched if port.watchdog is None else port.watchdog and watched
         for each, group in known.sets.get(policies.get("qos", ""), {}).items():
             found.dscps |= dict.fromkeys(known.matches.get(each, ()), group)
@@ -149,6 +155,7 @@ def _take_curve(found: Description, known: _Policies, name: str, queue: int | No
     low, high = (amount(match[i], match[i + 1] or "packets") for i in (1, 3)) if match else (None, None)
     said = _PERCENT.search(line)
     percent = whole_percent(said[1]) if said else 100.0
+    found.notes += averaged(name, line)
     ecn = "ecn" in line.split()
     curve = f"{name}-{queue}"
     if queue is None or low is None or high is None or low[1] != high[1] or percent is None:
