@@ -50,7 +50,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     samples = [demo.HERE / "leaf-100g", demo.HERE / "fabric-400g"]
     parser.add_argument("folders", nargs="*", type=Path, default=samples)
-    parser.add_argument("--timers", nargs="*", type=float, default=[300, 200, 150, 100, 75, 55], metavar="US")
+    parser.add_argument("--timers", nargs="*", type=float, default=[300, 150, 100, 75], metavar="US")
     parser.add_argument("--evaluations", type=int, default=100)
     options = parser.parse_args()
     columns = ("sample", "timer", "setting", "p99", "utilisation", "Jain", "PAUSEs", "p99 to 100 KB",
