@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from fluidcc.errors import InputError
 from fluidcc.operators.config_files import clip, label, listing, number, read_text
 from fluidcc.operators.nvidia_settings import SETTINGS, UNUSED, canonical
-from fluidcc.operators.nvidia_text import PORT, base_name, dump_column, dump_lines, text_lines
+from fluidcc.operators.nvidia_text import PORT, base_name, dump_column, dump_lines, spelled, text_lines
 from fluidcc.operators.unread_nics import vendor_of
 from fluidcc.scenario.frames import MTUS, active_mtu
 from fluidcc.surface import constructor, public
@@ -296,6 +296,7 @@ def _folder_lines(folder: Path, name: str) -> Iterator[tuple[str, str, str]]:
             if seen > _MOST_FILES:
                 raise InputError(f"{name}: has more than {_MOST_FILES} files; give the folder that holds roce_rp")
             path = Path(parent, file)
+            file = spelled(path.absolute().as_posix()).rpartition("/")[2]
             known = canonical(file.lower()) is not None or file.lower() in _MTUS
             if not known or not path.is_file():  # a pipe would block
                 yield file, "", ""

@@ -292,6 +292,20 @@ CASES = [
         BASE.settings(ROCE_CC_PRIO_MASK=255 - 8),
         BASE.settings(ROCE_CC_PRIO_MASK=8),
     ),
+    Case(
+        "DCQCN is off for this priority",
+        "bad",
+        BASE.settings(**{"roce_np/enable/3": 0, "roce_rp/enable/3": 0}),
+        BASE.settings(**{"roce_np/enable/3": 1, "roce_rp/enable/3": 1, "roce_np/enable/0": 0}),
+        name="in the driver's files",
+    ),
+    Case(
+        "DCQCN is off for this priority",
+        "bad",
+        BASE.settings(**{"roce_np/enable/3": 1, "roce_rp/enable/3": 0}),
+        BASE.settings(**{"roce_rp/enable/4": 0}),
+        name="at one end",
+    ),
     Case("the NIC does not run DCQCN", "bad", BASE.settings(ROCE_CC_ALGORITHM=1), BASE.settings(ROCE_CC_ALGORITHM=0)),
     Case(
         "flows may share their CNPs",
@@ -635,6 +649,10 @@ RULES: list[tuple[str, list[Callable[..., Files]]]] = [  # each way that a sugge
     ),
     (r"give --nic FILE", [lambda f: dataclasses.replace(f, nic=BASE.nic)]),
     (r"set ROCE_CC_PRIO_MASK to (\d+)", [lambda f, mask: f.settings(ROCE_CC_PRIO_MASK=int(mask))]),
+    (
+        r"set (roce_[nr]p/enable/3) to 1(?: and (roce_rp/enable/3) to 1)?",
+        [lambda f, *names: f.settings(**{name: 1 for name in names if name})],
+    ),
     (r"set (ROCE_CC_ALGORITHM|ROCE_CC_CNP_MODERATION) to 0", [lambda f, name: f.settings(**{name: 0})]),
     (r"raise it above (\d+)", [lambda f, time: f.settings(RPG_TIME_RESET=int(time) + 1)]),
     (r"raise rpg_byte_reset to (\d+) or more", [lambda f, size: f.settings(RPG_BYTE_RESET=int(size))]),
