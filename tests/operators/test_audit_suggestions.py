@@ -26,6 +26,7 @@ import fluidcc as fc
 from fluidcc.operators.behaviour import behaviour
 from fluidcc.operators.checks import fixed_point
 from fluidcc.operators.finding import Finding
+from fluidcc.operators.roce_queue import PFC_MAP
 from tests.operators.short_audits import short_audits
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g"
@@ -119,6 +120,7 @@ def _base() -> Files:
 
 
 BASE = _base()
+GROUPED = BASE.table("PORT_QOS_MAP", PORT, pfc_to_pg_map="AZURE").table("PFC_PRIORITY_TO_PRIORITY_GROUP_MAP", "AZURE")
 SLOW = BASE.settings(RPG_AI_RATE=5)
 UNSIZED = dataclasses.replace(BASE, packet_size=None)
 CABLES = next(iter(BASE.config["CABLE_LENGTH"]))
@@ -429,6 +431,40 @@ CASES = [
         BASE.table("TC_TO_PRIORITY_GROUP_MAP", "AZURE", **{"3": 0}),
         BASE.table("TC_TO_PRIORITY_GROUP_MAP", "AZURE", **{"5": 3}),
     ),
+    Case(
+        "PFC watches another priority group",
+        "bad",
+        GROUPED.table("PFC_PRIORITY_TO_PRIORITY_GROUP_MAP", "AZURE", **{"3": 4, "4": 3}),
+        GROUPED.table("PFC_PRIORITY_TO_PRIORITY_GROUP_MAP", "AZURE", **{"5": 3}),
+        name="by the priority's map",
+    ),
+    Case(
+        "PFC watches another priority group",
+        "bad",
+        BASE.table("TC_TO_QUEUE_MAP", "AZURE", **{"3": 5, "5": 3}),
+        BASE.table("TC_TO_QUEUE_MAP", "AZURE", **{"5": 6, "6": 5}),
+        name="by the queues' map",
+    ),
+    Case(
+        "no DSCP leads to this queue",
+        "bad",
+        BASE.table("TC_TO_QUEUE_MAP", "AZURE", **{"3": 2}),
+        BASE.table("TC_TO_QUEUE_MAP", "AZURE", **{"5": 2}),
+        name="by the queues' map",
+    ),
+    Case(
+        "PAUSE stops another queue",
+        "bad",
+        BASE.table("PORT_QOS_MAP", PORT, pfc_enable="3,4").table(PFC_MAP, "AZURE", **{"3": 4, "4": 3}),
+        BASE.table("PORT_QOS_MAP", PORT, pfc_enable="3,4").table(PFC_MAP, "AZURE", **{"5": 6, "6": 5}),
+    ),
+    Case(
+        "PAUSE stops another queue",
+        "bad",
+        BASE.table(PFC_MAP, "AZURE", **{"3": 4}),
+        BASE.table(PFC_MAP, "AZURE", **{"3": 5}).table("TC_TO_QUEUE_MAP", "AZURE", **{"3": 5}),
+        name="of one priority",
+    ),
     Case("maps are named that the file lacks", "warn", BASE.no_table("DSCP_TO_TC_MAP"), BASE),
     Case("maps are named that the file lacks", "warn", BASE.no_table("TC_TO_PRIORITY_GROUP_MAP"), BASE, name="groups"),
     Case(
@@ -686,6 +722,14 @@ RULES: list[tuple[str, list[Callable[..., Files]]]] = [  # each way that a sugge
     (
         r"set (\d) to (\d) in TC_TO_PRIORITY_GROUP_MAP\|(\w+)",
         [lambda f, first, to, name: f.table("TC_TO_PRIORITY_GROUP_MAP", name, **{first: to})],
+    ),
+    (
+        r"set (\d) to (\d)(?: and (\d) to (\d))? in (\w+)\|(\w+)",
+        [
+            lambda f, one, to, other, there, table, name: f.table(
+                table, name, **{one: to}, **({other: there} if other else {})
+            )
+        ],
     ),
     (
         r"set (rpg_\w+) to (\d+)(?:, which turns it off| or less)",

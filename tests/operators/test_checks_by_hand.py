@@ -340,6 +340,10 @@ def test_traffic_of_a_queue() -> None:
     assert [*said()] == ["DSCPs lead to this queue"]
     assert [*said({"cnp_dscp": 48.0})] == [*said({})] == [*said({"cnp_dscp": 7.0})] == ["DSCPs lead to this queue"]
     assert [*said({"cnp_dscp": 26.0})] == ["DSCPs lead to this queue", "CNPs wait behind data"]
+    swapped = {"pauses": ((3, 4, (3,)), (4, 3, (4,))), "pfc_queue_map": "P", "wanted_group": 4}
+    stray = said(**swapped)["PAUSE stops another queue"]
+    assert stray.why.startswith("a PAUSE of priority 3 stops queue 4, but what it is sent for goes to queue 3: ")
+    assert stray.suggest == "set 3 to 3 and 4 to 4 in MAP_PFC_PRIORITY_TO_QUEUE|P"
     (other,) = said(groups=(3, 2)).values()
     assert (other.severity, other.what) == ("bad", "PFC watches another priority group")
     assert [(change.path, change.value) for change in other.apply] == [("/TC_TO_PRIORITY_GROUP_MAP/G/3", "3")]
