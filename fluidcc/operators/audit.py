@@ -320,7 +320,7 @@ def audit(
         findings += checks.least_rates(switch, scheme, flows, min(map(wire_share, sizes)))
         ran = None
         if switch.red is not None and not any(f.severity == "bad" and f.what in checks.UNUSABLE for f in findings):
-            same = (switch.rate, switch.red, switch.lossless, switch.buffer_size, switch.beta, switch.static_th)
+            same = (switch.rate, switch.red, switch.pauses, switch.buffer_size, switch.beta, switch.static_th)
             same += (capacity.most(switch),)
             if same not in runs:
                 runs[same] = _worst([_run(switch, scheme, flows, trip, packets, size) for size in sizes])

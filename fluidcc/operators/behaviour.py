@@ -90,7 +90,7 @@ def buffers_of(port: SwitchPort, pfc: PFC | None) -> dict[str, Any]:
     """Fields of `Scenario` for the buffer of a port's switch and its flow control, ``pfc`` where the file has none."""
     if port.buffer_size is None:
         return {}
-    if port.lossless and port.buffer_size > 0:
+    if port.pauses and port.buffer_size > 0:
         if port.static_th is not None:
             pfc = PFC(xoff=port.static_th)
         elif port.beta is not None:

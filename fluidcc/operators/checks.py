@@ -192,7 +192,7 @@ def ecn_bound(buffer: float, headroom: float, ports: int, beta: float, prioritie
 
 def buffers(port: SwitchPort, packets: Sequence[float] = PACKETS) -> Iterator[Finding]:
     """Check that ECN marks before PFC pauses, DCQCN section 4."""
-    if not port.lossless or port.kmin is None:
+    if not port.pauses or port.kmin is None:
         return
     if port.static_th is not None:
         yield from _static(port, port.kmin, port.static_th, packets)

@@ -113,7 +113,7 @@ class Devices:
         if self.hosts and not (callable(rule) and rule(self.rate) is None):  # or the scheme looks at no marks
             found["marking"] = [partial(_marking, kinds) for _, kinds in self._places]
         port = self._buffered
-        return found if port is None else found | buffers_of(port, others.get("pfc") if port.lossless else None)
+        return found if port is None else found | buffers_of(port, others.get("pfc") if port.pauses else None)
 
     @public()
     def words(

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from fluidcc.operators import NicSettings, SwitchPort
 from fluidcc.operators.finding import Change, Finding, set_fields
 from fluidcc.operators.headroom import needed
+from fluidcc.operators.pfc_watchdog import least_time
 from fluidcc.operators.roce_queue import PFC_MAP
 from fluidcc.operators.traffic_class import TrafficClass
 from fluidcc.units import RATE, SIZE, show
@@ -137,6 +138,9 @@ def headroom(port: SwitchPort) -> Iterator[Finding]:
     """Check whether what still arrives after a PAUSE has room."""
     if not port.lossless:
         return
+    if port.lossy_group:
+        yield _lossy(port)
+        return
     if port.headroom is None:
         if port.dynamic_buffers:
             yield Finding(
@@ -172,6 +176,22 @@ def headroom(port: SwitchPort) -> Iterator[Finding]:
     )
 
 
+def _lossy(port: SwitchPort) -> Finding:
+    """Return that a priority with PFC has a lossy group, and a profile for it."""
+    entry = f"BUFFER_PG|{port.group_key or f'{port.name}|{port.priority}'}"
+    other = port.lossless_profile
+    return Finding(
+        "bad",
+        "the priority group is lossy",
+        f"PFC is on for priority {port.priority}, but {entry} has {port.buffer_profile}, without xoff and xon: the "
+        "group never pauses a sender, and drops what its buffer does not hold",
+        f"set profile of {entry} to {other}"
+        if other
+        else f"add a BUFFER_PROFILE with xoff, xon and dynamic_th, and name it in {entry}",
+        set_fields("BUFFER_PG", port.group_key, profile=other) if other and port.group_key else (),
+    )
+
+
 def watchdog(port: SwitchPort) -> Iterator[Finding]:
     """Check that a storm of PAUSEs would be noticed, and ended."""
     if not port.lossless:
@@ -187,12 +207,13 @@ def watchdog(port: SwitchPort) -> Iterator[Finding]:
     if port.watchdog_unsaid:
         return
     if port.watchdog is None:
+        time = least_time(port.watchdog_poll, _USUAL)
         yield Finding(
             "warn",
             "no PFC watchdog",
             f"one NIC that never stops sending PAUSE stops {port.name}, and from there what feeds it",
-            f"add PFC_WD|{port.name} with action drop, detection_time {_USUAL} and restoration_time {_USUAL}",
-            set_fields("PFC_WD", port.name, action="drop", detection_time=_USUAL, restoration_time=_USUAL),
+            f"add PFC_WD|{port.name} with action drop, detection_time {time} and restoration_time {time}",
+            set_fields("PFC_WD", port.name, action="drop", detection_time=time, restoration_time=time),
         )
         return
     faults, dog = port.watchdog.faults, port.watchdog

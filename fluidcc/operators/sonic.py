@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fluidcc.errors import InputError
 from fluidcc.operators.config_db import EXPECTED, ConfigDB, Fields
 from fluidcc.operators.config_files import clip, label, listing, number
-from fluidcc.operators.pfc_watchdog import Watchdog, watchdog_of
+from fluidcc.operators.pfc_watchdog import Watchdog, poll_interval, watchdog_of
 from fluidcc.operators.roce_queue import BEST_RANK, PFC_MAP, Choice, choose_queue, priorities_of
 from fluidcc.operators.switches import SONIC
 from fluidcc.operators.traffic_class import TABLES_READ, TrafficClass, traffic_class
@@ -34,6 +34,7 @@ _MARKS_GREEN = {
 }
 _NEW_ECN = ("green_ect", "ecn_green")  # thresholds of marking alone, as proposed (sonic-swss#4719): names not settled
 _DEFAULT_MTU = 9100
+_LOSSLESS = {"xoff", "xon", "headroom_type"}  # of a lossless profile; with the last the switch computes the others
 _TABLES_READ = {
     "CABLE_LENGTH",
     "DEVICE_METADATA",
@@ -99,6 +100,12 @@ class SwitchPort:
         The profile's ``dynamic_th``; `beta` is two to its power.
     buffer_profile : str
         Name of the priority group's profile; empty if the file gives none.
+    lossy_group : bool
+        Whether that profile has neither ``xoff`` nor ``xon``: the group drops and never pauses.
+    group_key : str
+        Key of that entry of BUFFER_PG; empty where ports share it.
+    lossless_profile : str
+        A lossless profile of the file to name instead; empty if there is none.
     dynamic_buffers : bool
         Whether the switch computes headroom itself (``buffer_model`` of DEVICE_METADATA).
     cable : float or None
@@ -107,6 +114,8 @@ class SwitchPort:
         Largest packet [bytes].
     watchdog : Watchdog or None
         What PFC_WD says of the port; None if it does not watch it.
+    watchdog_poll : str
+        How often the switch looks at PAUSEs [ms], as PFC_WD says it; empty if it does not.
     wred_green : bool or None
         The profile's ``wred_green_enable``; None if it does not say.
     threshold_fields : mapping or None
@@ -162,10 +171,14 @@ class SwitchPort:
     xon: float | None = None
     dynamic_th: float | None = None
     buffer_profile: str = ""
+    lossy_group: bool = False
+    group_key: str = dataclasses.field(default="", compare=False)
+    lossless_profile: str = ""
     dynamic_buffers: bool = False
     cable: float | None = None
     mtu: float = _DEFAULT_MTU
     watchdog: Watchdog | None = None
+    watchdog_poll: str = ""
     wred_green: bool | None = None
     threshold_fields: Mapping[str, str] | None = dataclasses.field(default=None, hash=False)
     traffic: TrafficClass | None = None
@@ -193,6 +206,11 @@ class SwitchPort:
         from fluidcc.scenario.switches import unchecked_marking  # imports JAX
 
         return None if self.kmin is None else unchecked_marking(self.kmin, self.kmax, self.pmax)
+
+    @property
+    def pauses(self) -> bool:
+        """True if PFC is on and the priority group's buffers are such that it sends PAUSEs."""
+        return self.lossless and not self.lossy_group
 
     @property
     def unwatched(self) -> bool:
@@ -390,9 +408,11 @@ def _in_bytes(
 def _buffers(config: ConfigDB, port: str, priority: int, notes: list[str], ignored: list[str]) -> Fields:
     """Read the lossless buffers of a priority group; what the file leaves to the switch stays unknown."""
     group: Fields = {}
-    for first, last, fields in config.ranges("BUFFER_PG").get(port, ()):
-        if first <= priority <= last:
-            group = group | fields
+    key = ""
+    for row in config.rows("BUFFER_PG"):
+        if port in row.ports and row.first <= priority <= row.last:
+            group = group | row.fields
+            key = row.key if len(row.ports) == 1 else ""
     where = f"BUFFER_PG|{port}|{priority} profile"
     name = config.reference(group.get("profile"), "BUFFER_PROFILE", where)
     if not name:
@@ -413,6 +433,8 @@ def _buffers(config: ConfigDB, port: str, priority: int, notes: list[str], ignor
         "dynamic_th": threshold,
         "static_th": _size(fields, "static_th", place),
     }
+    if config.is_sonic and not _LOSSLESS & fields.keys():
+        found |= {"lossy_group": True, "group_key": key, "lossless_profile": _lossless_profile(config, port)}
     pool = config.reference(fields.get("pool"), "BUFFER_POOL", f"BUFFER_PROFILE|{name} pool")
     if pool:
         entry = config.needed("BUFFER_POOL", pool, f"BUFFER_PROFILE|{name} pool")
@@ -423,6 +445,18 @@ def _buffers(config: ConfigDB, port: str, priority: int, notes: list[str], ignor
     if found.get("buffer_size") is None:
         notes.append("the size of the lossless buffer pool is not in the file: the switch computes it")
     return found
+
+
+def _lossless_profile(config: ConfigDB, port: str) -> str:
+    """Return the lossless profile that most groups of ports as fast as this one have; empty if there is none."""
+    profiles = config.table("BUFFER_PROFILE", needed=False)
+    known = {name: 0 for name in profiles if "xoff" in config.entry("BUFFER_PROFILE", name)}
+    ports, speed = config.table("PORT"), config.entry("PORT", port).get("speed")
+    for row in config.rows("BUFFER_PG"):
+        name = config.reference(row.fields.get("profile"), "BUFFER_PROFILE", f"BUFFER_PG|{row.key} profile")
+        if name in known:
+            known[name] += sum(each in ports and config.entry("PORT", each).get("speed") == speed for each in row.ports)
+    return label(max(known, key=lambda name: known[name])) if known else ""
 
 
 def _size(source: Fields, key: str, at: str) -> float | None:
@@ -488,6 +522,7 @@ def _cabling(config: ConfigDB, port: str) -> Fields:
         "mtu": mtu,
         "dynamic_buffers": config.localhost.get("buffer_model") == "dynamic",
         "watchdog": watchdog_of(config, port),
+        "watchdog_poll": poll_interval(config),
     }
 
 

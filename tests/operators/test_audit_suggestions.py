@@ -125,6 +125,7 @@ SLOW = BASE.settings(RPG_AI_RATE=5)
 UNSIZED = dataclasses.replace(BASE, packet_size=None)
 CABLES = next(iter(BASE.config["CABLE_LENGTH"]))
 PG = BASE.config["BUFFER_PG"][f"{PORT}|3-4"]["profile"]
+OTHER_PG = "pg_lossless_100000_40m_profile"
 POOL = BASE.config["BUFFER_PROFILE"][PG]["pool"]
 EGRESS = BASE.config["BUFFER_QUEUE"][f"{PORT}|3-4"]["profile"]
 PFC = BASE.config["PORT_QOS_MAP"][PORT]["pfc_enable"]
@@ -265,6 +266,19 @@ CASES = [
             ("BUFFER_PROFILE", PG, "xoff"),
             ("BUFFER_PROFILE", PG, "dynamic_th"),
         )
+    ),
+    Case(
+        "the priority group is lossy",
+        "bad",
+        BASE.table("BUFFER_PG", f"{PORT}|3-4", profile="ingress_lossy_profile"),
+        BASE.table("BUFFER_PG", f"{PORT}|0", profile="ingress_lossy_profile"),
+    ),
+    Case(
+        "the priority group is lossy",
+        "bad",
+        BASE.table("BUFFER_PROFILE", PG, xoff=None, xon=None).table("BUFFER_PROFILE", OTHER_PG, xoff=None),
+        BASE.table("BUFFER_PROFILE", PG, xoff=None),
+        name="without another profile",
     ),
     Case("ECN marks before PFC pauses", "ok", BASE, BASE.profile(green_min_threshold=math.ceil(BOUND))),
     Case(
@@ -556,6 +570,13 @@ CASES = [
         name="static",
     ),
     Case("no PFC watchdog", "warn", BASE.without("PFC_WD", PORT), BASE),
+    Case(
+        "no PFC watchdog",
+        "warn",
+        BASE.table("PFC_WD", "GLOBAL", POLL_INTERVAL=400).without("PFC_WD", PORT),
+        BASE.table("PFC_WD", "GLOBAL", POLL_INTERVAL=400).table("PFC_WD", PORT, detection_time=400),
+        name="that polls seldom",
+    ),
     Case("PFC watchdog", "ok", BASE.table("PFC_WD", PORT, action="forward"), WATCHED_BADLY),
     Case(NO_WATCHDOG, "warn", WATCHED_BADLY, BASE, name="no number"),
     Case(NO_WATCHDOG, "warn", BASE.table("PFC_WD", PORT, detection_time=0), BASE, name="out of range"),
@@ -663,6 +684,18 @@ RULES: list[tuple[str, list[Callable[..., Files]]]] = [  # each way that a sugge
         r"add BUFFER_PG\|(\w+)\|(\d) with a BUFFER_PROFILE",
         [lambda f, port, priority: f.table("BUFFER_PG", f"{port}|{priority}", profile=PG)],
     ),
+    (
+        r"set profile of BUFFER_PG\|(\w+\|\d-\d) to (\w+)",
+        [lambda f, key, name: f.table("BUFFER_PG", key, profile=name)],
+    ),
+    (
+        r"add a BUFFER_PROFILE with xoff, xon and dynamic_th, and name it in BUFFER_PG\|(\w+\|\d-\d)",
+        [
+            lambda f, key: f.table("BUFFER_PROFILE", "NEW", **BASE.config["BUFFER_PROFILE"][PG]).table(
+                "BUFFER_PG", key, profile="NEW"
+            )
+        ],
+    ),
     (r"give BUFFER_PG\|\w+\|\d (.*)", [_given]),
     (
         r"lower green_min_threshold to (\d+) or less, or raise dynamic_th to (-?\d+)",
@@ -736,8 +769,8 @@ RULES: list[tuple[str, list[Callable[..., Files]]]] = [  # each way that a sugge
         [lambda f, name, value: f.settings(**{name.upper(): int(value)})],
     ),
     (
-        r"add PFC_WD\|(\w+) with action drop, detection_time 200 and restoration_time 200",
-        [lambda f, port: f.table("PFC_WD", port, action="drop", detection_time=200, restoration_time=200)],
+        r"add PFC_WD\|(\w+) with action drop, detection_time (\d+) and restoration_time (\d+)",
+        [lambda f, port, *at: f.table("PFC_WD", port, action="drop", detection_time=at[0], restoration_time=at[1])],
     ),
     (
         r"set action drop, detection_time 200 and restoration_time 200 in PFC_WD\|(\w+)",
