@@ -159,15 +159,22 @@ def tell_devices(request: Request) -> None:
     from fluidcc.scenario.frames import said
 
     if request.ports[1:]:
-        output.tell(
-            f"{request.title}: the worst of {len(request.ports)} kinds of ports and queues; --port takes another"
-        )
+        output.tell(f"{request.title}: {_of_several(request.ports)}")
     given = request.values()
     for text in _doubts(request, given):
         output.tell(text)
     if "header_bytes" not in given:
         sizes = request.ran or [payload_of(request)]
         output.tell(said(sizes, nic_of(request), given="packet_size" in given))
+
+
+def _of_several(ports: Sequence[PortGroup]) -> str:
+    """Say which of several kinds of ports and queues is meant, the first, and whether --port takes another."""
+    first = ports[0]
+    if all({*first.names} & {*each.names} and each.switch.asic == first.switch.asic for each in ports):
+        queues = ", ".join(str(each.switch.queue) for each in ports[1:])
+        return f"the worst of its {len(ports)} queues; queue {queues} is set otherwise and left out (--port names none)"
+    return f"the worst of {len(ports)} kinds of ports and queues; --port takes another"
 
 
 def _doubts(request: Request, given: dict[str, Any]) -> Iterator[str]:

@@ -221,8 +221,10 @@ def command(
     files = []
     if write is not None:
         from fluidcc.operators.commands import FILES, README
+        from fluidcc.operators.ports import left_alone
 
         found.notes.extend(_nowhere(request, found))
+        found.notes.extend(left_alone(request.ports, ports) if ports else [])
         if found.confirmed is False or not found.best.kept:
             found.notes.append(NOTHING)
         typed = _typed(request, ports, found)
@@ -275,11 +277,20 @@ def _alike(request: Request) -> list[PortGroup]:
     if not request.ports:
         return []
     chosen = alike(request.ports, request.ports[0].switch)
-    others = sorted({name for each in request.ports if each not in chosen for name in each.names})
+    mine = {(each.switch.asic, name) for each in chosen for name in each.names}  # of some another queue may differ
+    others = sorted(
+        {
+            name
+            for each in request.ports
+            if each not in chosen
+            for name in each.names
+            if (each.switch.asic, name) not in mine
+        }
+    )
     if others and request.port is not None and request.port.strip() != ALL:
         raise InputError(
             f"--port: {', '.join(others[:4])} {'differ' if others[1:] else 'differs'} from {chosen[0].names[0]} in "
-            "speed or WRED profile; tune them by a run of their own"
+            "speed, WRED profile or its values; tune them by a run of their own"
         )
     return chosen
 
