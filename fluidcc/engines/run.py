@@ -21,7 +21,7 @@ def _say_fixed_delay(scenario: Scenario, engine: str) -> None:
     for scheme, delay in fixed:
         own = getattr(scheme, "__dataclass_fields__", {}).get("feedback_delay")
         if delay is not None and (own is None or own.default is None or delay != quantity(own.default, TIME)):
-            others = _following(scenario, type(scheme))
+            others = _following(scenario, scheme)
             effect = f"sets {', '.join(others)}, and delays nothing" if others else "has no effect"
             text = (
                 f"feedback_delay: {show(float(delay), TIME)} {effect} with engine={engine!r}, where feedback "
