@@ -414,6 +414,7 @@ def _as_read(
     in_buffer = [size + IN_BUFFER for size in sizes]
     return [
         *checks.speed(switch),
+        *checks.shaper(switch),
         *checks.algorithm(nic),
         *checks.next_boot(nic),
         *checks.marking(switch),

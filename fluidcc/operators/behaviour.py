@@ -47,6 +47,11 @@ def late(scenario: Scenario) -> dict[str, Any]:
     return simulate(scenario, CLOSES, window=(OPENS, CLOSES), estimate_error=False).summary
 
 
+def _percent(share: float) -> str:
+    """Return a share in percent, in two digits or whole."""
+    return f"{float(f'{100 * share:.2g}'):g}"
+
+
 def with_buffers(scenario: Scenario, port: SwitchPort | None) -> Scenario:
     """A scenario with the buffer of a port's switch, and its flow control where the port is lossless.
 
@@ -299,7 +304,7 @@ def behaviour(found: dict[str, Any], flows: int, red: RED, limit: float | None =
         yield Finding(
             "warn",
             PAUSED,
-            f"the queue is beyond XOFF for {100 * beyond:.2g} % of that time (its bytes taken as evenly of {flows} "
+            f"the queue is beyond XOFF for {_percent(beyond)} % of that time (its bytes taken as evenly of {flows} "
             "ports); from there on PAUSE holds them, which the figures above leave out",
             SEARCH,
         )

@@ -301,6 +301,18 @@ def speed(port: SwitchPort) -> Iterator[Finding]:
         )
 
 
+def shaper(port: SwitchPort) -> Iterator[Finding]:
+    """Check whether a scheduler keeps the queue below the port's rate, which nothing models."""
+    if port.shaper is not None and port.shaper < port.rate:
+        yield Finding(
+            "warn",
+            "a shaper limits the queue",
+            f"SCHEDULER|{port.scheduler} lets queue {port.queue} send {show(port.shaper, RATE)} at most (pir): that is "
+            f"not modelled, and what follows is of the port's {show(port.rate, RATE)}",
+            f"take pir out of SCHEDULER|{port.scheduler}, or scale what follows to its rate",
+        )
+
+
 def algorithm(nic: NicSettings | None) -> Iterator[Finding]:
     """Check whether the NIC runs DCQCN at all."""
     if nic is None:

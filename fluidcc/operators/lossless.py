@@ -149,11 +149,12 @@ def headroom(port: SwitchPort) -> Iterator[Finding]:
                 "buffer_model is dynamic: headroom follows cable length, speed and MTU, and is not in the file",
             )
         return
-    if port.cable is None:
+    if not port.cable:
+        said = "the file gives no cable length for" if port.cable is None else "CABLE_LENGTH has 0 m, no cable, for"
         yield Finding(
             "warn",
             "headroom not checked",
-            f"the file gives no cable length for {port.name}",
+            f"{said} {port.name}",
             f'add "{port.name}": "5m", or what it is, to CABLE_LENGTH',
         )
         return

@@ -143,6 +143,12 @@ class SwitchPort:
         Kmin and Kmax as shares of what the queue may fill, where nothing says how much that is (Junos).
     unread : str
         The line that makes the queue mark, where thresholds or probability could not be read; or else empty.
+    up : bool
+        Whether the port is up, or the file does not say that it is down.
+    shaper : float or None
+        Rate to which the queue's scheduler limits it (``pir``) [bytes/s], which nothing models; None without one.
+    scheduler : str
+        Name of that scheduler.
     assumed_rate : bool
         Whether the file gives no speed.
     asic : str
@@ -192,6 +198,9 @@ class SwitchPort:
     watchdog_unsaid: bool = False
     shares: tuple[float, float] | None = None
     unread: str = ""
+    up: bool = True
+    shaper: float | None = None
+    scheduler: str = ""
     assumed_rate: bool = False
     asic: str = ""
     system: str = SONIC.system
@@ -320,6 +329,8 @@ def describe(config: ConfigDB, choice: Choice, up: int) -> SwitchPort:
         **_egress(config, port, queue),
         **_cabling(config, port),
         **_pausing(config, port),
+        **_shaping(config, choice),
+        up=str(fields.get("admin_status", "up")).strip().lower() == "up",
         assumed_rate="speed" not in fields,
         asic=config.asic if len(config.asics) > 1 else "",
         system=config.system.system,
@@ -505,6 +516,18 @@ def _pausing(config: ConfigDB, port: str) -> Fields:
         "watched_priorities": None if watched is None else tuple(sorted(watched)),
         "watchdog_unsaid": not config.is_sonic and "PFC_WD" not in config.tables,
     }
+
+
+def _shaping(config: ConfigDB, choice: Choice) -> Fields:
+    """Return the scheduler that limits a queue's rate in bytes."""
+    where = f"QUEUE|{choice.port}|{choice.queue} scheduler"
+    name = config.reference(choice.fields.get("scheduler"), "SCHEDULER", where)
+    table = config.table("SCHEDULER", needed=False)
+    fields = config.entry("SCHEDULER", name) if name in table else {}
+    if "pir" not in fields or str(fields.get("meter_type", "bytes")).strip().lower() != "bytes":
+        return {}
+    most = number(fields["pir"], f"{config.name}: SCHEDULER|{label(name)} pir", "bytes per second", 0, _MOST_BYTES)
+    return {"shaper": most or None, "scheduler": label(name)}
 
 
 def _cabling(config: ConfigDB, port: str) -> Fields:

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 import fluidcc as fc
+from fluidcc.cli.audit import print_audit
 from fluidcc.operators import checks, lossless
-from fluidcc.operators.behaviour import behaviour
+from fluidcc.operators.audit import Audit
+from fluidcc.operators.behaviour import _percent, behaviour
 from fluidcc.operators.config_db import ConfigDB
 from fluidcc.operators.config_files import listing
 from fluidcc.operators.config_forms import configurations
@@ -438,3 +440,16 @@ def test_entries_of_a_dump_with_a_field_of_their_own_called_type_stay_whole() ->
     for own in ({"type": "dynamic"}, {"value": "7"}):
         (tables,) = configurations(port | {"POOL|a": own}).values()
         assert (tables["POOL"]["a"], tables["PORT"]["Ethernet0"]) == (own, {"speed": "1"})
+
+
+@pytest.mark.parametrize(("share", "said"), [(1.0, "100"), (0.996, "100"), (0.5, "50"), (0.0123, "1.2")])
+def test_shares_of_time_are_whole_percents(share: float, said: str) -> None:
+    """In two digits alone the whole time is 1e+02 %."""
+    assert _percent(share) == said
+
+
+@pytest.mark.parametrize("up", [True, False])
+def test_a_port_that_is_down_is_headed_so(up: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a switch whose ports are all down, nothing said that they are audited as if up."""
+    print_audit(Audit(port(up=up), None, SCHEME, [], [], None, 8, names=("Ethernet0",)))
+    assert ("down but audited as if up" in " ".join(capsys.readouterr().out.split())) is not up

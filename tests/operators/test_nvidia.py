@@ -461,3 +461,11 @@ def test_the_drivers_switches_are_read_from_its_folder(tmp_path, monkeypatch):
     assert read_nic(tmp_path / "ecn").given == wanted
     monkeypatch.chdir(tmp_path / "ecn" / "roce_rp")
     assert read_nic("enable").given == {name: 1 for name, value in wanted.items() if value}
+
+
+def test_anothers_settings_are_refused_before_their_values_are_read(tmp_path):
+    """A number in hexadecimal, of a name that NVIDIA's NICs have too, was refused as if it were NVIDIA's."""
+    for name, value in (("cc_mode", "0x1"), ("cnp_dscp", "0x30"), ("ecn_marking", "0x1")):
+        (tmp_path / name).write_text(f"{value}\n")
+    with pytest.raises(InputError, match="Broadcom's NICs"):
+        read_nic(tmp_path)
