@@ -172,8 +172,8 @@ def _of_several(ports: Sequence[PortGroup]) -> str:
     """Say which of several kinds of ports and queues is meant, the first, and whether --port takes another."""
     first = ports[0]
     if all({*first.names} & {*each.names} and each.switch.asic == first.switch.asic for each in ports):
-        queues = ", ".join(str(each.switch.queue) for each in ports[1:])
-        return f"the worst of its {len(ports)} queues; queue {queues} is set otherwise and left out (--port names none)"
+        queues = ", ".join(str(each) for each in sorted({each.switch.queue for each in ports}))
+        return f"the worst of queues {queues}, among which --port does not choose"
     return f"the worst of {len(ports)} kinds of ports and queues; --port takes another"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -172,6 +172,8 @@ def command(
     start = present(example, request.scheme, list(bounds))
     link = (min(float(each.rate) for each in example.links), float(example.wire_packet))
     conditions = (() if PACKET_SIZE in given else sizes, given, link if until is None else None)
+    if beside := _beside(request.ports, ports):
+        output.tell(f"{request.title}: {beside}")
     found = tune(
         make,
         bounds,
@@ -293,6 +295,22 @@ def _alike(request: Request) -> list[PortGroup]:
             "speed, WRED profile or its values; tune them by a run of their own"
         )
     return chosen
+
+
+def _beside(groups: Sequence[PortGroup], chosen: Sequence[PortGroup]) -> str:
+    """Say which other queues of the ports that are tuned are not; empty if there are none."""
+    tuned = {(each.switch.asic, name) for each in chosen for name in each.names}
+    queues = {
+        each.switch.queue
+        for each in groups
+        if each not in chosen and tuned & {(each.switch.asic, name) for name in each.names}
+    }
+    if not queues:
+        return ""
+    listed = ", ".join(map(str, sorted(queues)))
+    return (
+        f"queue {listed} of the same ports, with another WRED profile or other values, is not tuned; --port names none"
+    )
 
 
 def _typed(request: Request, groups: list[PortGroup], found: Tuning) -> Commands:

@@ -163,7 +163,7 @@ class Audit(Comparable):
         Returns
         -------
         Commands
-            For all ports that were audited and have the speed and the WRED profile of this one.
+            For all ports that were audited and have the speed, the WRED profile and the thresholds of this one.
 
         Raises
         ------

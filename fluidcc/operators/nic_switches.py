@@ -48,4 +48,4 @@ def off_in_words(nic: NicSettings, priority: int | None = None) -> str:
     if not whys:
         return ""
     which = f"priority {_USUAL}, usually RoCE's" if priority is None else f"priority {priority}"
-    return f"{nic.source}: DCQCN is off at this NIC for {which} ({'; '.join(whys)}); what follows is as if it were on"
+    return f"{nic.source}: DCQCN is off at this NIC for {which} ({'; '.join(whys)}); runs are as if it were on"

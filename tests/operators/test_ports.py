@@ -11,7 +11,7 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.cli.request import Request, tell_devices, with_ports
-from fluidcc.cli.tune import _alike
+from fluidcc.cli.tune import _alike, _beside
 from fluidcc.errors import InputError
 from fluidcc.operators import behaviour
 from fluidcc.operators.headroom import needed
@@ -210,7 +210,7 @@ def test_a_port_whose_queues_differ_is_tuned_for_the_worst(
     assert len(request.ports) == 2
     (chosen,) = _alike(request)
     assert chosen.switch.queue == request.ports[0].switch.queue
+    assert _beside(request.ports, [chosen]).startswith(f"queue {request.ports[1].switch.queue} of the same ports, with")
+    assert _beside(request.ports, request.ports) == ""
     tell_devices(request)
-    other = request.ports[1].switch.queue
-    first = capsys.readouterr().err.splitlines()[0]
-    assert f"the worst of its 2 queues; queue {other} is set otherwise and left out" in first
+    assert "the worst of queues 3, 4, among which --port does not choose" in capsys.readouterr().err.splitlines()[0]
