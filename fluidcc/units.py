@@ -176,11 +176,7 @@ def parse(text: str, dimension: str, name: str = "value") -> float:
     table = _SUFFIXES[dimension]
     if suffix:
         if suffix not in table:
-            known = " ".join(s for s in table) or "none"
-            raise InputError(
-                f"{name}: unknown unit {suffix!r} in {shown!r}; "
-                f"write for example {_EXAMPLE[dimension]} (units known here: {known})"
-            )
+            raise InputError(f"{name}: unknown unit {suffix!r} in {shown!r}; {_write(shown, suffix, dimension)}")
         factor = table[suffix]
         # Dividing by the exact inverse rounds once, so that "50us" is 5e-05 and not 4.9999999999999996e-05.
         value = value * factor if factor >= 1 else value / round(1 / factor)
@@ -224,6 +220,17 @@ def parse_any(text: str, name: str = "value") -> float:
     suffix = re.sub(r"^[\s\d.+/eE-]*", "", text[:_LONGEST]).strip().replace("µ", "u").replace("μ", "u")
     dimension = next((d for d, table in _SUFFIXES.items() if suffix in table), RATIO)
     return parse(text, dimension, name)
+
+
+def _write(text: str, suffix: str, dimension: str) -> str:
+    """Say what to write for a quantity with an unknown unit: the one that differs in capitals alone, or an example."""
+    table = _SUFFIXES[dimension]
+    if not table:
+        return f"it has none: write a plain number, for example {_EXAMPLE[dimension]}"
+    alike = [each for each in table if each.lower() == suffix.lower()]
+    if len({table[each] for each in alike}) == 1:  # not of Gb/s and GB/s
+        return f"write {text.replace(suffix, alike[-1])}, with a unit as in {_EXAMPLE[dimension]}"
+    return f"write for example {_EXAMPLE[dimension]} (units known here: {' '.join(table)})"
 
 
 _MARKED: dict[str, type[float]] = {RATE: Rate, TIME: Seconds}

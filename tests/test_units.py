@@ -536,3 +536,25 @@ def test_what_was_worked_out_is_marked_and_what_has_no_value_is_left() -> None:
         assert type(units.marked(5.0, dimension)) is type(units.marked(5, dimension)) is kind
         traced = jnp.asarray(5.0)
         assert units.marked(traced, dimension) is traced
+
+
+@pytest.mark.parametrize(
+    ("text", "dimension", "wanted"),
+    [
+        ("16kb", units.SIZE, "; write 16KB"),
+        ("40gbps", units.RATE, "; write 40Gbps"),
+        ("40gb/s", units.RATE, "for example 40Gbps"),
+        ("16kb", units.COUNT, "; it has none: write a plain number, for example 5"),
+        ("16pound", units.SIZE, r"units known here: B kB KB"),
+    ],
+)
+def test_what_to_write_for_an_unknown_unit(text: str, dimension: str, wanted: str) -> None:
+    """A unit in other capitals is named; "units known here: none" says nothing of what to write."""
+    with pytest.raises(InputError, match=wanted):
+        units.parse(text, dimension, "burst")
+
+
+def test_a_burst_in_bytes_is_refused_as_a_size() -> None:
+    """In small letters it was taken for a number of packets, of which no unit is known."""
+    with pytest.raises(InputError, match="burst: unknown unit 'kb' in '16kb'; write 16KB"):
+        resolve(fc.incast(2, burst="16kb"))

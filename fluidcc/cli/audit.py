@@ -164,6 +164,7 @@ def _print_group(console: Any, group: list[Audit], said: set[tuple[str, str]], *
     console.print(
         f"[bold]{names}[/], {show(port.rate, RATE)}, queue{'s' if len(group) > 1 else ''} {queues}"
         + (", lossless" if port.lossless else "")
+        + ("" if port.up else ", down but audited as if up")
         + f": {counts}"
     )
     if port.kmin is not None and port.kmax is not None and port.pmax is not None:

@@ -6,7 +6,7 @@ import dataclasses
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -159,13 +159,38 @@ def tell_devices(request: Request) -> None:
     from fluidcc.scenario.frames import said
 
     if request.ports[1:]:
-        output.tell(
-            f"{request.title}: the worst of {len(request.ports)} kinds of ports and queues; --port takes another"
-        )
+        output.tell(f"{request.title}: {_of_several(request.ports)}")
     given = request.values()
+    for text in _doubts(request, given):
+        output.tell(text)
     if "header_bytes" not in given:
         sizes = request.ran or [payload_of(request)]
         output.tell(said(sizes, nic_of(request), given="packet_size" in given))
+
+
+def _of_several(ports: Sequence[PortGroup]) -> str:
+    """Say which of several kinds of ports and queues is meant, the first, and whether --port takes another."""
+    first = ports[0]
+    if all({*first.names} & {*each.names} and each.switch.asic == first.switch.asic for each in ports):
+        queues = ", ".join(str(each) for each in sorted({each.switch.queue for each in ports}))
+        return f"the worst of queues {queues}, among which --port does not choose"
+    return f"the worst of {len(ports)} kinds of ports and queues; --port takes another"
+
+
+def _doubts(request: Request, given: dict[str, Any]) -> Iterator[str]:
+    """Say where the devices would do otherwise than what runs, or may."""
+    from fluidcc.operators.nic_switches import off_in_words
+
+    port = request.ports[0].switch if request.ports else None
+    if port is not None and port.assumed_rate and "rate" not in given:
+        yield (
+            f"{port.source}: does not say how fast {port.name} is: taken as {units.show(port.rate, units.RATE)}; give "
+            "--rate 400Gbps, for example"
+        )
+    nic = nic_of(request)
+    off = "" if nic is None else off_in_words(nic, None if port is None else port.priority)
+    if off:
+        yield off
 
 
 def _built(request: Request, swept: dict[str, Any]) -> Scenario:
@@ -274,6 +299,8 @@ def _flow_count(flows: Any, columns: dict[str, Any], swept: bool) -> tuple[int, 
 
 def _with_sources(request: Request, scheme: Any, given: dict[str, Any]) -> tuple[Any, SwitchPort | None]:
     """Parameters and the switch's port, from the devices that --from names."""
+    from fluidcc.operators.unmarked import unmarked
+
     port = None
     kinds = [is_switch(source) for source in request.sources or []]
     for source, switch in zip(request.sources or [], kinds, strict=True):
@@ -284,11 +311,8 @@ def _with_sources(request: Request, scheme: Any, given: dict[str, Any]) -> tuple
             )
         if switch:
             port = request.ports[0].switch
-            if (port.red is None or not port.ecn) and not {"kmin", "kmax", "pmax"} <= given.keys():
-                raise InputError(
-                    f"{source}: queue {port.queue} of {port.name} does not mark (no WRED profile, or ECN off); "
-                    "turn ECN on there, or give --set kmin=... --set kmax=... --set pmax=..."
-                )
+            if (why := unmarked(port)) and not {"kmin", "kmax", "pmax"} <= given.keys():
+                raise InputError(f"{source}: {why}, or give --set kmin=... --set kmax=... --set pmax=...")
         else:
             from fluidcc.operators import dcqcn_of, read_nic
 

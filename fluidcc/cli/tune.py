@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -172,6 +172,8 @@ def command(
     start = present(example, request.scheme, list(bounds))
     link = (min(float(each.rate) for each in example.links), float(example.wire_packet))
     conditions = (() if PACKET_SIZE in given else sizes, given, link if until is None else None)
+    if beside := _beside(request.ports, ports):
+        output.tell(f"{request.title}: {beside}")
     found = tune(
         make,
         bounds,
@@ -221,8 +223,10 @@ def command(
     files = []
     if write is not None:
         from fluidcc.operators.commands import FILES, README
+        from fluidcc.operators.ports import left_alone
 
         found.notes.extend(_nowhere(request, found))
+        found.notes.extend(left_alone(request.ports, ports) if ports else [])
         if found.confirmed is False or not found.best.kept:
             found.notes.append(NOTHING)
         typed = _typed(request, ports, found)
@@ -275,13 +279,38 @@ def _alike(request: Request) -> list[PortGroup]:
     if not request.ports:
         return []
     chosen = alike(request.ports, request.ports[0].switch)
-    others = sorted({name for each in request.ports if each not in chosen for name in each.names})
+    mine = {(each.switch.asic, name) for each in chosen for name in each.names}  # of some another queue may differ
+    others = sorted(
+        {
+            name
+            for each in request.ports
+            if each not in chosen
+            for name in each.names
+            if (each.switch.asic, name) not in mine
+        }
+    )
     if others and request.port is not None and request.port.strip() != ALL:
         raise InputError(
             f"--port: {', '.join(others[:4])} {'differ' if others[1:] else 'differs'} from {chosen[0].names[0]} in "
-            "speed or WRED profile; tune them by a run of their own"
+            "speed, WRED profile or its values; tune them by a run of their own"
         )
     return chosen
+
+
+def _beside(groups: Sequence[PortGroup], chosen: Sequence[PortGroup]) -> str:
+    """Say which other queues of the ports that are tuned are not; empty if there are none."""
+    tuned = {(each.switch.asic, name) for each in chosen for name in each.names}
+    queues = {
+        each.switch.queue
+        for each in groups
+        if each not in chosen and tuned & {(each.switch.asic, name) for name in each.names}
+    }
+    if not queues:
+        return ""
+    listed = ", ".join(map(str, sorted(queues)))
+    return (
+        f"queue {listed} of the same ports, with another WRED profile or other values, is not tuned; --port names none"
+    )
 
 
 def _typed(request: Request, groups: list[PortGroup], found: Tuning) -> Commands:

@@ -6,6 +6,7 @@ import dataclasses
 import warnings
 from typing import Any
 
+from fluidcc.contract.bind import binder
 from fluidcc.errors import InputError
 from fluidcc.results.schema import ENGINES
 from fluidcc.results.trace import Trace
@@ -20,12 +21,30 @@ def _say_fixed_delay(scenario: Scenario, engine: str) -> None:
     for scheme, delay in fixed:
         own = getattr(scheme, "__dataclass_fields__", {}).get("feedback_delay")
         if delay is not None and (own is None or own.default is None or delay != quantity(own.default, TIME)):
+            others = _following(scenario, scheme)
+            effect = f"sets {', '.join(others)}, and delays nothing" if others else "has no effect"
             text = (
-                f"feedback_delay: {show(float(delay), TIME)} has no effect with engine={engine!r}, where feedback "
+                f"feedback_delay: {show(float(delay), TIME)} {effect} with engine={engine!r}, where feedback "
                 "takes as long as the path; give the path's delays, or write engine='fluid'"
             )
             warnings.warn(text, UserWarning, stacklevel=4)
             return
+
+
+def _following(scenario: Scenario, kind: type) -> list[str]:
+    """Return the parameters of a scheme that follow its feedback delay, such as a base RTT that is left to the path."""
+
+    def bound(each: Scenario) -> list[Any]:
+        filled = binder(each)
+        return [filled(flow) for flow in each.flows if isinstance(flow.scheme, kind)]
+
+    flows = [
+        dataclasses.replace(flow, scheme=dataclasses.replace(flow.scheme, feedback_delay=None))
+        for flow in scenario.flows
+    ]
+    pairs = [*zip(bound(scenario), bound(dataclasses.replace(scenario, flows=tuple(flows))), strict=True)]
+    names = [field.name for field in dataclasses.fields(kind) if field.name != "feedback_delay"]
+    return [name for name in names if any(getattr(one, name) != getattr(other, name) for one, other in pairs)]
 
 
 _PACKETS_ALONE = ("ack_interval", "ack_queue", "start_policy", "egress_alpha", "trim_above")

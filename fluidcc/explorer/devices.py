@@ -17,6 +17,7 @@ from fluidcc.errors import InputError
 from fluidcc.explorer.pieces import text
 from fluidcc.explorer.settings import Setting
 from fluidcc.operators import dcqcn_of, read_nic
+from fluidcc.operators.unmarked import unmarked
 from fluidcc.scenario.frames import IN_BUFFER, payloads
 from fluidcc.scenario.parameters import specs
 
@@ -41,8 +42,8 @@ def setting_of(switch: str | os.PathLike[str] | None, nic: str | os.PathLike[str
         from fluidcc.operators.audit import worst_first
 
         found = worst_first(switch, nic, port)[0].switch
-        if found.red is None or not found.ecn:
-            raise InputError(f"{found.name}: queue {found.queue} does not mark; turn ECN on there, with a WRED profile")
+        if why := unmarked(found):
+            raise InputError(why)
         values |= {"rate": found.rate, **{name: getattr(found.red, name) for name in ("kmin", "kmax", "pmax")}}
     if settings is not None:
         scheme, _ = dcqcn_of(settings)

@@ -163,7 +163,7 @@ class Audit(Comparable):
         Returns
         -------
         Commands
-            For all ports that were audited and have the speed and the WRED profile of this one.
+            For all ports that were audited and have the speed, the WRED profile and the thresholds of this one.
 
         Raises
         ------
@@ -320,7 +320,7 @@ def audit(
         findings += checks.least_rates(switch, scheme, flows, min(map(wire_share, sizes)))
         ran = None
         if switch.red is not None and not any(f.severity == "bad" and f.what in checks.UNUSABLE for f in findings):
-            same = (switch.rate, switch.red, switch.lossless, switch.buffer_size, switch.beta, switch.static_th)
+            same = (switch.rate, switch.red, switch.pauses, switch.buffer_size, switch.beta, switch.static_th)
             same += (capacity.most(switch),)
             if same not in runs:
                 runs[same] = _worst([_run(switch, scheme, flows, trip, packets, size) for size in sizes])
@@ -414,6 +414,7 @@ def _as_read(
     in_buffer = [size + IN_BUFFER for size in sizes]
     return [
         *checks.speed(switch),
+        *checks.shaper(switch),
         *checks.algorithm(nic),
         *checks.next_boot(nic),
         *checks.marking(switch),

@@ -47,6 +47,11 @@ def late(scenario: Scenario) -> dict[str, Any]:
     return simulate(scenario, CLOSES, window=(OPENS, CLOSES), estimate_error=False).summary
 
 
+def _percent(share: float) -> str:
+    """Return a share in percent, in two digits or whole."""
+    return f"{float(f'{100 * share:.2g}'):g}"
+
+
 def with_buffers(scenario: Scenario, port: SwitchPort | None) -> Scenario:
     """A scenario with the buffer of a port's switch, and its flow control where the port is lossless.
 
@@ -90,7 +95,7 @@ def buffers_of(port: SwitchPort, pfc: PFC | None) -> dict[str, Any]:
     """Fields of `Scenario` for the buffer of a port's switch and its flow control, ``pfc`` where the file has none."""
     if port.buffer_size is None:
         return {}
-    if port.lossless and port.buffer_size > 0:
+    if port.pauses and port.buffer_size > 0:
         if port.static_th is not None:
             pfc = PFC(xoff=port.static_th)
         elif port.beta is not None:
@@ -299,7 +304,7 @@ def behaviour(found: dict[str, Any], flows: int, red: RED, limit: float | None =
         yield Finding(
             "warn",
             PAUSED,
-            f"the queue is beyond XOFF for {100 * beyond:.2g} % of that time (its bytes taken as evenly of {flows} "
+            f"the queue is beyond XOFF for {_percent(beyond)} % of that time (its bytes taken as evenly of {flows} "
             "ports); from there on PAUSE holds them, which the figures above leave out",
             SEARCH,
         )

@@ -15,6 +15,7 @@ from fluidcc.operators.capacity import PACKETS, advice, least_kmin, shown, thres
 from fluidcc.operators.capacity import most as most_bytes
 from fluidcc.operators.config_db import ConfigDB
 from fluidcc.operators.finding import Change, Finding, set_fields, set_registers
+from fluidcc.operators.nic_switches import switched_off
 from fluidcc.operators.nvidia_settings import NEVER
 from fluidcc.operators.reference_thresholds import guide, yardsticks
 from fluidcc.operators.registers import BITS
@@ -201,7 +202,7 @@ def ecn_bound(buffer: float, headroom: float, ports: int, beta: float, prioritie
 
 def buffers(port: SwitchPort, packets: Sequence[float] = PACKETS) -> Iterator[Finding]:
     """Check that ECN marks before PFC pauses, DCQCN section 4."""
-    if not port.lossless or port.kmin is None:
+    if not port.pauses or port.kmin is None:
         return
     if port.static_th is not None:
         yield from _static(port, port.kmin, port.static_th, packets)
@@ -310,6 +311,18 @@ def speed(port: SwitchPort) -> Iterator[Finding]:
         )
 
 
+def shaper(port: SwitchPort) -> Iterator[Finding]:
+    """Check whether a scheduler keeps the queue below the port's rate, which nothing models."""
+    if port.shaper is not None and port.shaper < port.rate:
+        yield Finding(
+            "warn",
+            "a shaper limits the queue",
+            f"SCHEDULER|{port.scheduler} lets queue {port.queue} send {show(port.shaper, RATE)} at most (pir): that is "
+            f"not modelled, and what follows is of the port's {show(port.rate, RATE)}",
+            f"take pir out of SCHEDULER|{port.scheduler}, or scale what follows to its rate",
+        )
+
+
 def algorithm(nic: NicSettings | None) -> Iterator[Finding]:
     """Check whether the NIC runs DCQCN at all."""
     if nic is None:
@@ -358,16 +371,14 @@ def next_boot(nic: NicSettings | None) -> Iterator[Finding]:
 def nic(port: SwitchPort, nic: NicSettings | None, scheme: DCQCN) -> Iterator[Finding]:
     """The NIC's settings among themselves and against the switch's priority."""
     if nic is not None:
-        mask = nic.given.get("roce_cc_prio_mask")
-        lossless = {port.priority, *port.lossless_priorities}
-        if mask is not None and not int(mask) >> port.priority & 1:
-            wanted = int(mask) | sum(1 << each for each in lossless)
+        whys, wanted = switched_off(nic, port.priority, port.lossless_priorities)
+        if whys:
             yield Finding(
                 "bad",
                 "DCQCN is off for this priority",
-                f"roce_cc_prio_mask = {int(mask)} leaves out priority {port.priority}",
-                f"set ROCE_CC_PRIO_MASK to {wanted}",
-                set_registers(ROCE_CC_PRIO_MASK=wanted),
+                "; ".join(whys),
+                f"set {' and '.join(f'{name} to {value}' for name, value in wanted.items())}",
+                set_registers(**wanted),
             )
         shared = int(nic.given.get("roce_cc_cnp_moderation", 0))
         if shared:

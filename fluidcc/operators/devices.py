@@ -13,7 +13,9 @@ from fluidcc.errors import InputError
 from fluidcc.operators import NicSettings, SwitchPort, dcqcn_of, read_nic
 from fluidcc.operators.audit import worst_first
 from fluidcc.operators.behaviour import buffers_of
+from fluidcc.operators.nic_switches import off_in_words
 from fluidcc.operators.ports import PortGroup
+from fluidcc.operators.unmarked import unmarked
 from fluidcc.scenario.frames import payloads, said
 from fluidcc.scenario.model import RED
 from fluidcc.scenario.parameters import resolve, specs
@@ -111,7 +113,7 @@ class Devices:
         if self.hosts and not (callable(rule) and rule(self.rate) is None):  # or the scheme looks at no marks
             found["marking"] = [partial(_marking, kinds) for _, kinds in self._places]
         port = self._buffered
-        return found if port is None else found | buffers_of(port, others.get("pfc") if port.lossless else None)
+        return found if port is None else found | buffers_of(port, others.get("pfc") if port.pauses else None)
 
     @public()
     def words(
@@ -153,6 +155,8 @@ class Devices:
             mine = [name for name in specs(DCQCN()) if name in given]
             but = f" but {', '.join(mine)}" if mine else ""
             found.append(self.nic.assumed or f"{self.nic.source}: all of DCQCN's settings{but}")
+            off = off_in_words(self.nic, self.hosts[0].switch.priority if self.hosts else None)
+            found += [off] if off else []
         sizes = sorted({payloads(None, one["payload"])[0] for one in each if "payload" in one}, reverse=True)
         return [*found, said(sizes, self.nic, given="packet_size" in given)] if sizes else found
 
@@ -165,12 +169,10 @@ def _nearest(kinds: Sequence[PortGroup], rate: float) -> PortGroup:
 def _marking(kinds: Sequence[PortGroup], rate: Any) -> RED:
     """Marking of a link of some rate, as the switch's ports are set."""
     port = _nearest(kinds, float(rate)).switch
-    if port.red is None or not port.ecn:
-        raise InputError(
-            f"{port.source}: queue {port.queue} of {port.name} does not mark (no WRED profile, or ECN off); "
-            "turn ECN on there, or give --set kmin=... --set kmax=... --set pmax=..."
-        )
-    return port.red
+    why, red = unmarked(port), port.red
+    if why or red is None:
+        raise InputError(f"{port.source}: {why}, or give --set kmin=... --set kmax=... --set pmax=...")
+    return red
 
 
 def _told(kinds: Sequence[PortGroup], rate: float, red: RED) -> str:
@@ -182,6 +184,8 @@ def _told(kinds: Sequence[PortGroup], rate: float, red: RED) -> str:
         source += f" and {len(group.names) - 1} like it"
     if port.rate != rate:
         source += f", of {show(port.rate, RATE)}, the nearest rate"
+    if port.assumed_rate:
+        source += f", taken as {show(port.rate, RATE)}: the file does not say"
     if port.red != red:
         source += ", changed"
     return f"Kmin {show(red.kmin, SIZE)}, Kmax {show(red.kmax, SIZE)}, Pmax {100 * red.pmax:g} % ({source})"

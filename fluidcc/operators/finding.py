@@ -47,10 +47,10 @@ class Finding:
     def of_ports(self, names: Sequence[str]) -> Finding:
         """Return the finding for ports that are set alike: what it changes at the first it changes at each."""
         first, others = names[0], names[1:]
-        entry = f"{_pointer([first])}/"
-        own = [change for change in self.apply if change.file == SWITCH and entry in change.path]
+        entry = re.compile(rf"{re.escape(_pointer([first]))}(?=[/|])")  # a key is the port, or the port and queues
+        own = [change for change in self.apply if change.file == SWITCH and entry.search(change.path)]
         more = [
-            dataclasses.replace(change, path=change.path.replace(entry, f"{_pointer([name])}/"))
+            dataclasses.replace(change, path=entry.sub(lambda _, name=name: _pointer([name]), change.path))
             for name in others
             for change in own
         ]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from fluidcc.operators import NicSettings, SwitchPort
-from fluidcc.operators.finding import Finding, set_fields
+from fluidcc.operators.finding import Change, Finding, set_fields
 from fluidcc.operators.headroom import needed
-from fluidcc.operators.pfc_watchdog import ERRDISABLE
+from fluidcc.operators.pfc_watchdog import ERRDISABLE, least_time
+from fluidcc.operators.roce_queue import PFC_MAP
+from fluidcc.operators.traffic_class import TrafficClass
 from fluidcc.units import RATE, SIZE, show
 
 _KIB = 1024
@@ -44,26 +46,33 @@ def traffic(port: SwitchPort, nic: NicSettings | None) -> Iterator[Finding]:
             "no DSCP leads to this queue",
             f"DSCP_TO_TC_MAP|{found.dscp_map} and the port's other maps put no packet into queue {port.queue}: all "
             f"go to queue {_numbers(found.other_queues)}",
-            f"map RoCE's DSCP to traffic class {found.classes[0] if found.classes else port.queue} in "
-            f"DSCP_TO_TC_MAP|{found.dscp_map}",
+            *_led(port, found),
         )
         return
     led = f"DSCP {_numbers(found.dscps)} go to queue {port.queue}"
     led += f", counted in priority group {_numbers(found.groups)}" if found.groups else ""
     elsewhere = [group for group in found.groups if group != found.wanted_group]
-    if port.lossless and elsewhere:
+    stray = [each for each in found.pauses if each[0] != each[1] and _concerns(port.queue, each, found)]
+    if port.lossless and stray:
+        said = "; ".join(
+            f"a PAUSE of priority {priority} stops queue {stopped}, but what it is sent for goes to queue "
+            f"{_numbers(queues)}"
+            for priority, stopped, queues in stray
+        )
+        wanted = {str(priority): queues[0] for priority, _, queues in found.pauses}
+        yield Finding(
+            "bad",
+            "PAUSE stops another queue",
+            f"{said}: its packets are sent on, and lost where they were to wait",
+            f"set {_pairs(wanted)} in {PFC_MAP}|{found.pfc_queue_map}",
+            set_fields(PFC_MAP, found.pfc_queue_map, **wanted),
+        )
+    elif port.lossless and elsewhere:
         yield Finding(
             "bad",
             "PFC watches another priority group",
             f"{led}; PFC of priority {port.priority} watches group {found.wanted_group}: packets are lost, not paused",
-            f"set {_numbers(found.classes)} to {found.wanted_group} in TC_TO_PRIORITY_GROUP_MAP|{found.group_map}",
-            set_fields(
-                "TC_TO_PRIORITY_GROUP_MAP",
-                found.group_map,
-                **{str(each): found.wanted_group for each in found.classes},
-            )
-            if found.group_map
-            else (),
+            *_watched(port, found),
         )
     else:
         yield Finding("ok", "DSCPs lead to this queue", led)
@@ -78,6 +87,49 @@ def traffic(port: SwitchPort, nic: NicSettings | None) -> Iterator[Finding]:
         )
 
 
+def _concerns(queue: int, pause: tuple[int, int, tuple[int, ...]], found: TrafficClass) -> bool:
+    """Tell whether a stray PAUSE is to be named of a queue: of its own traffic, or of that which no PAUSE stops."""
+    stopped = {at for _, at, _ in found.pauses}
+    return queue in pause[2] or (queue == pause[1] and not stopped & {*pause[2]})
+
+
+def _watched(port: SwitchPort, found: TrafficClass) -> tuple[str, tuple[Change, ...]]:
+    """Return how PFC comes to watch the traffic's group: in the map whose numbers do not lead to themselves."""
+    if found.queue_map and port.priority in found.led_away:
+        return _to_queue(port, found)
+    if found.pfc_group_map and found.groups == (port.priority,):
+        table, name, wanted = (
+            "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP",
+            found.pfc_group_map,
+            {str(port.priority): port.priority},
+        )
+    else:
+        table, name = "TC_TO_PRIORITY_GROUP_MAP", found.group_map
+        wanted = {str(each): found.wanted_group for each in found.classes}
+    return f"set {_pairs(wanted)} in {table}|{name}", set_fields(table, name, **wanted) if name else ()
+
+
+def _led(port: SwitchPort, found: TrafficClass) -> tuple[str, tuple[Change, ...]]:
+    """Return how some DSCP comes to a queue that none leads to."""
+    if found.queue_map and port.priority in found.led_away:
+        return _to_queue(port, found)
+    to = found.classes[0] if found.classes else port.queue
+    return f"map RoCE's DSCP to traffic class {to} in DSCP_TO_TC_MAP|{found.dscp_map}", ()
+
+
+def _to_queue(port: SwitchPort, found: TrafficClass) -> tuple[str, tuple[Change, ...]]:
+    """Return how the traffic that PFC watches comes to its queue, and what else is there to queues of its own."""
+    others = {str(each): each for each in found.classes if each != port.queue}
+    wanted = {**others, **{str(each): port.queue for each in found.led_away}}
+    return f"set {_pairs(wanted)} in TC_TO_QUEUE_MAP|{found.queue_map}", set_fields(
+        "TC_TO_QUEUE_MAP", found.queue_map, **wanted
+    )
+
+
+def _pairs(wanted: Mapping[str, int]) -> str:
+    return " and ".join(f"{each} to {to}" for each, to in wanted.items())
+
+
 def _numbers(values: tuple[int, ...]) -> str:
     return ", ".join(map(str, values))
 
@@ -85,6 +137,9 @@ def _numbers(values: tuple[int, ...]) -> str:
 def headroom(port: SwitchPort) -> Iterator[Finding]:
     """Check whether what still arrives after a PAUSE has room."""
     if not port.lossless:
+        return
+    if port.lossy_group:
+        yield _lossy(port)
         return
     if port.headroom is None:
         if port.dynamic_buffers:
@@ -94,11 +149,12 @@ def headroom(port: SwitchPort) -> Iterator[Finding]:
                 "buffer_model is dynamic: headroom follows cable length, speed and MTU, and is not in the file",
             )
         return
-    if port.cable is None:
+    if not port.cable:
+        said = "the file gives no cable length for" if port.cable is None else "CABLE_LENGTH has 0 m, no cable, for"
         yield Finding(
             "warn",
             "headroom not checked",
-            f"the file gives no cable length for {port.name}",
+            f"{said} {port.name}",
             f'add "{port.name}": "5m", or what it is, to CABLE_LENGTH',
         )
         return
@@ -121,6 +177,22 @@ def headroom(port: SwitchPort) -> Iterator[Finding]:
     )
 
 
+def _lossy(port: SwitchPort) -> Finding:
+    """Return that a priority with PFC has a lossy group, and a profile for it."""
+    entry = f"BUFFER_PG|{port.group_key or f'{port.name}|{port.priority}'}"
+    other = port.lossless_profile
+    return Finding(
+        "bad",
+        "the priority group is lossy",
+        f"PFC is on for priority {port.priority}, but {entry} has {port.buffer_profile}, without xoff and xon: the "
+        "group never pauses a sender, and drops what its buffer does not hold",
+        f"set profile of {entry} to {other}"
+        if other
+        else f"add a BUFFER_PROFILE with xoff, xon and dynamic_th, and name it in {entry}",
+        set_fields("BUFFER_PG", port.group_key, profile=other) if other and port.group_key else (),
+    )
+
+
 def watchdog(port: SwitchPort) -> Iterator[Finding]:
     """Check that a storm of PAUSEs would be noticed, and ended."""
     if not port.lossless:
@@ -136,12 +208,13 @@ def watchdog(port: SwitchPort) -> Iterator[Finding]:
     if port.watchdog_unsaid:
         return
     if port.watchdog is None:
+        time = least_time(port.watchdog_poll, _USUAL)
         yield Finding(
             "warn",
             "no PFC watchdog",
             f"one NIC that never stops sending PAUSE stops {port.name}, and from there what feeds it",
-            f"add PFC_WD|{port.name} with action drop, detection_time {_USUAL} and restoration_time {_USUAL}",
-            set_fields("PFC_WD", port.name, action="drop", detection_time=_USUAL, restoration_time=_USUAL),
+            f"add PFC_WD|{port.name} with action drop, detection_time {time} and restoration_time {time}",
+            set_fields("PFC_WD", port.name, action="drop", detection_time=time, restoration_time=time),
         )
         return
     faults, dog = port.watchdog.faults, port.watchdog

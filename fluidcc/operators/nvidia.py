@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fluidcc.errors import InputError
 from fluidcc.operators.config_files import clip, label, listing, number, read_text
 from fluidcc.operators.nvidia_settings import SETTINGS, UNUSED, canonical
-from fluidcc.operators.nvidia_text import PORT, base_name, dump_column, dump_lines, text_lines
+from fluidcc.operators.nvidia_text import PORT, base_name, dump_column, dump_lines, spelled, text_lines
 from fluidcc.operators.unread_nics import vendor_of
 from fluidcc.scenario.frames import MTUS, active_mtu
 from fluidcc.surface import constructor, public
@@ -244,8 +244,10 @@ def _value(name: str, text: str, where: str) -> float:
 
 
 def _settings(found: _Found, lines: Iterator[tuple[str, ...]], source: str, *, unknown_listed: bool) -> NicSettings:
-    for line in lines:
-        found.add(*line)
+    rows = [*lines]
+    _refuse_vendors(found.file, [base_name(row[0]).lower() for row in rows])
+    for row in rows:
+        found.add(*row)
     given = dict(found.given)
     _refuse_others(found)
     if not given:
@@ -264,21 +266,28 @@ def _settings(found: _Found, lines: Iterator[tuple[str, ...]], source: str, *, u
     return NicSettings(given, source, tuple(ignored), found.pending, found.mtu)
 
 
-def _refuse_others(found: _Found) -> None:
-    """Refuse what is none of NVIDIA's settings, and where NVIDIA's defaults would stand in for all that the model has.
+def _refuse_vendors(file: str, names: Sequence[str]) -> None:
+    """Refuse another vendor's settings by their names, before their values, which may be none of NVIDIA's.
 
     Raises
     ------
     InputError
     """
-    if SETTINGS.keys() & found.given.keys():
-        return
-    vendor = vendor_of(base_name(key).lower() for key in found.unknown)
+    vendor = None if SETTINGS.keys() & {canonical(name) for name in names} else vendor_of(names)
     if vendor is not None:
         raise InputError(
-            f"{found.file}: has settings of {vendor[0]}'s NICs ({listing(vendor[1], 4)}), which are not read; give "
-            "those of an NVIDIA NIC, or none, for NVIDIA's defaults"
+            f"{file}: has settings of {vendor[0]}'s NICs ({listing(vendor[1], 4)}), which are not read; give those of "
+            "an NVIDIA NIC, or none, for NVIDIA's defaults"
         )
+
+
+def _refuse_others(found: _Found) -> None:
+    """Refuse the output of mlnx_qos, which has no setting of DCQCN.
+
+    Raises
+    ------
+    InputError
+    """
     if not found.given and len(_OF_MLNX_QOS.intersection(found.unknown)) >= _ENOUGH:
         raise InputError(f"{found.file}: is the output of mlnx_qos, which has no DCQCN setting; give {_EXPECTED}")
 
@@ -296,6 +305,7 @@ def _folder_lines(folder: Path, name: str) -> Iterator[tuple[str, str, str]]:
             if seen > _MOST_FILES:
                 raise InputError(f"{name}: has more than {_MOST_FILES} files; give the folder that holds roce_rp")
             path = Path(parent, file)
+            file = spelled(path.absolute().as_posix()).rpartition("/")[2]
             known = canonical(file.lower()) is not None or file.lower() in _MTUS
             if not known or not path.is_file():  # a pipe would block
                 yield file, "", ""

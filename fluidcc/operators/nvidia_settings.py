@@ -82,6 +82,17 @@ UNUSED: dict[str, Callable[[float], str]] = {
 }
 
 
+# The driver's switches of DCQCN, one for each end and priority: ecn/roce_np/enable/3 (notification point).
+SIDES = {"np": "no CNP is sent for what is marked", "rp": "no CNP lowers a rate"}
+
+
+def enabling(side: str, priority: int) -> str:
+    """Return the name under which the driver's switch of an end, ``np`` or ``rp``, and a priority is kept."""
+    return f"roce_{side}_enable_{priority}"
+
+
+SWITCHES = frozenset(enabling(side, priority) for side in SIDES for priority in range(8))
+
 _ALIASES = {
     "clamptgtrateati": "clamp_tgt_rate_after_time_inc",
     "cnpprio": "cnp_802p_prio",
@@ -96,7 +107,7 @@ def _squashed(name: str) -> str:
     return name.lower().replace("_", "").replace("-", "")
 
 
-_KNOWN = {_squashed(name): name for name in (*SETTINGS, *UNUSED)} | _ALIASES
+_KNOWN = {_squashed(name): name for name in (*SETTINGS, *UNUSED, *SWITCHES)} | _ALIASES
 
 
 def canonical(name: str) -> str | None:

@@ -25,8 +25,14 @@ _ECHO = re.compile(rf"\b(?:echo|printf)\s+(?:-\w\s+)?[\"']?(\d+)(?:\\n)?[\"']?\s
 _WRITTEN = re.compile(_WRITES, re.ASCII)
 _SET = re.compile(r"([A-Za-z]\w*)=([^\s\"';]+)", re.ASCII)  # of `mlxconfig set A=1 B=2`
 _REGISTRY = re.compile(r'\s*"(\w+)"=dword:([0-9a-f]{1,8})\s*', re.ASCII | re.IGNORECASE)  # of Windows, exported
+_ENABLING = re.compile(r"(roce_[nr]p)/enable/([0-7])\b", re.ASCII)  # a folder for each end, a file for each priority
 _OF_PACKETS = re.compile(r"\s*(?:active_)?mtu\b")
 _RULE = re.compile(r"\s*[:=*_-]{3,}\s*")
+
+
+def spelled(text: str) -> str:
+    """Return a path, or a line with paths, in which the driver's switches of DCQCN have names of their own."""
+    return _ENABLING.sub(r"\1/\1_enable_\2", text)
 
 
 def text_lines(lines: list[str], name: str) -> Iterator[Line]:
@@ -39,7 +45,7 @@ def text_lines(lines: list[str], name: str) -> Iterator[Line]:
     """
     heading = ""
     for i, line in enumerate(lines, 1):
-        where = f"{name}:{i}"
+        where, line = f"{name}:{i}", spelled(line)
         if found := _HEADING.fullmatch(line) if len(line) <= _LONGEST else None:
             heading = next(each for each in found.groups() if each)
             continue

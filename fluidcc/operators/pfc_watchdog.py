@@ -71,6 +71,18 @@ def _milliseconds(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
+def least_time(text: str, usual: int) -> int:
+    """Return the usual time of a watchdog, or its ``POLL_INTERVAL`` if that is longer [ms]: none may be shorter."""
+    poll = _milliseconds(text)
+    return usual if poll is None or not _POLL[0] <= poll <= _POLL[1] else max(usual, poll)
+
+
+def poll_interval(config: ConfigDB) -> str:
+    """Return how often the switch looks, as the file says it; empty if it does not."""
+    entries = config.table("PFC_WD", needed=False)
+    return str(config.entry("PFC_WD", "GLOBAL").get("POLL_INTERVAL", "") if "GLOBAL" in entries else "").strip()
+
+
 def watchdog_of(config: ConfigDB, port: str) -> Watchdog | None:
     """Return the port's watchdog; None without an entry.
 
@@ -88,5 +100,4 @@ def watchdog_of(config: ConfigDB, port: str) -> Watchdog | None:
     big_red = str(everywhere.get("BIG_RED_SWITCH", "")).strip().lower() == "enable"
     times = {name: str(fields.get(name, "")).strip() for name in TIMES}
     action = str(fields.get("action", _DEFAULT_ACTION)).strip().lower()
-    poll = str(everywhere.get("POLL_INTERVAL", "")).strip()
-    return Watchdog(action, **times, poll_interval=poll, sonic=config.is_sonic, big_red=big_red)
+    return Watchdog(action, **times, poll_interval=poll_interval(config), sonic=config.is_sonic, big_red=big_red)

@@ -12,6 +12,7 @@ from fluidcc.operators.config_db import EXPECTED, Assumed, ConfigDB
 from fluidcc.operators.config_files import clip, label, listing
 from fluidcc.operators.roce_queue import Choice, queues_of
 from fluidcc.operators.sonic import SwitchPort, describe
+from fluidcc.units import SIZE, show
 
 ALL = "all"
 _USUAL = 3  # RoCE's queue on a switch whose configuration gives none: that of SONiC's own QoS templates
@@ -96,8 +97,28 @@ def shown(asic: str, port: str) -> str:
 
 
 def alike(groups: Sequence[PortGroup], switch: SwitchPort) -> list[PortGroup]:
-    """Return the groups that have a port's speed and WRED profile: those that a change of its thresholds affects."""
-    return [each for each in groups if (each.switch.rate, each.switch.profile) == (switch.rate, switch.profile)]
+    """Return the groups that have a port's speed, WRED profile and thresholds: what is found for it is for these.
+
+    Each ASIC has its own profiles: one of the same name may have other values there.
+    """
+
+    def marked(port: SwitchPort) -> tuple[Any, ...]:
+        return port.rate, port.profile, port.kmin, port.kmax, port.pmax, port.shares
+
+    return [each for each in groups if marked(each.switch) == marked(switch)]
+
+
+def left_alone(groups: Sequence[PortGroup], chosen: Sequence[PortGroup]) -> list[str]:
+    """Say which ports have the profile of those that were chosen, of another ASIC, with other values."""
+    port = chosen[0].switch
+    others = [each for each in groups if each not in chosen and each.switch.profile == port.profile]
+    return [
+        f"{shown(each.asic, each.name)} marks by another {each.profile} (Kmin {show(each.kmin or 0.0, SIZE)}, Kmax "
+        f"{show(each.kmax or 0.0, SIZE)}), which was not compared and stays as it is; tune it by --port "
+        f"{shown(each.asic, each.name)}"
+        for each in (other.switch for other in others)
+        if each.profile and each.asic != port.asic and each.kmin is not None
+    ]
 
 
 def _roce(queues: list[Choice]) -> list[Choice]:

@@ -65,8 +65,8 @@ def priorities_of(config: ConfigDB, port: str, field: str) -> set[int]:
     return {int(number(text, where, "a priority", 0, 7, integer=True)) for text in texts}
 
 
-def _pfc_queues(config: ConfigDB, port: str) -> dict[int, int]:
-    """Return the queues of a port that PFC pauses, with their priorities."""
+def stopped_queues(config: ConfigDB, port: str) -> tuple[str, dict[int, int]]:
+    """Return the map of a port's PFC priorities to queues that it names, and which queue a PAUSE of each stops."""
     at = f"PORT_QOS_MAP|{label(port)}"
     name = config.reference(qos_maps(config, port).get("pfc_to_queue_map"), PFC_MAP, f"{at} pfc_to_queue_map")
     # Without the map, priority i pauses queue i: the switch's own default.
@@ -77,5 +77,10 @@ def _pfc_queues(config: ConfigDB, port: str) -> dict[int, int]:
     for priority in sorted(priorities_of(config, port, "pfc_enable")):
         key = f"{config.name}: {PFC_MAP}|{label(name)} {priority}"
         queue = number(queue_of.get(str(priority), priority), key, "a queue", 0, 255, integer=True)
-        found[int(queue)] = priority
-    return found
+        found[priority] = int(queue)
+    return label(name), found
+
+
+def _pfc_queues(config: ConfigDB, port: str) -> dict[int, int]:
+    """Return the queues of a port that PFC pauses, with their priorities."""
+    return {queue: priority for priority, queue in stopped_queues(config, port)[1].items()}

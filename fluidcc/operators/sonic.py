@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fluidcc.errors import InputError
 from fluidcc.operators.config_db import EXPECTED, ConfigDB, Fields
 from fluidcc.operators.config_files import clip, label, listing, number
-from fluidcc.operators.pfc_watchdog import Watchdog, watchdog_of
+from fluidcc.operators.pfc_watchdog import Watchdog, poll_interval, watchdog_of
 from fluidcc.operators.roce_queue import BEST_RANK, PFC_MAP, Choice, choose_queue, priorities_of
 from fluidcc.operators.switches import SONIC
 from fluidcc.operators.traffic_class import TABLES_READ, TrafficClass, traffic_class
@@ -34,6 +34,7 @@ _MARKS_GREEN = {
 }
 _NEW_ECN = ("green_ect", "ecn_green")  # thresholds of marking alone, as proposed (sonic-swss#4719): names not settled
 _DEFAULT_MTU = 9100
+_LOSSLESS = {"xoff", "xon", "headroom_type"}  # of a lossless profile; with the last the switch computes the others
 _TABLES_READ = {
     "CABLE_LENGTH",
     "DEVICE_METADATA",
@@ -100,6 +101,12 @@ class SwitchPort:
         The profile's ``dynamic_th``; `beta` is two to its power.
     buffer_profile : str
         Name of the priority group's profile; empty if the file gives none.
+    lossy_group : bool
+        Whether that profile has neither ``xoff`` nor ``xon``: the group drops and never pauses.
+    group_key : str
+        Key of that entry of BUFFER_PG; empty where ports share it.
+    lossless_profile : str
+        A lossless profile of the file to name instead; empty if there is none.
     dynamic_buffers : bool
         Whether the switch computes headroom itself (``buffer_model`` of DEVICE_METADATA).
     cable : float or None
@@ -108,6 +115,8 @@ class SwitchPort:
         Largest packet [bytes].
     watchdog : Watchdog or None
         What PFC_WD says of the port; None if it does not watch it.
+    watchdog_poll : str
+        How often the switch looks at PAUSEs [ms], as PFC_WD says it; empty if it does not.
     wred_green : bool or None
         The profile's ``wred_green_enable``; None if it does not say.
     threshold_fields : mapping or None
@@ -135,6 +144,12 @@ class SwitchPort:
         Kmin and Kmax as shares of what the queue may fill, where nothing says how much that is (Junos).
     unread : str
         The line that makes the queue mark, where thresholds or probability could not be read; or else empty.
+    up : bool
+        Whether the port is up, or the file does not say that it is down.
+    shaper : float or None
+        Rate to which the queue's scheduler limits it (``pir``) [bytes/s], which nothing models; None without one.
+    scheduler : str
+        Name of that scheduler.
     assumed_rate : bool
         Whether the file gives no speed.
     negotiated : str
@@ -169,10 +184,14 @@ class SwitchPort:
     xon: float | None = None
     dynamic_th: float | None = None
     buffer_profile: str = ""
+    lossy_group: bool = False
+    group_key: str = dataclasses.field(default="", compare=False)
+    lossless_profile: str = ""
     dynamic_buffers: bool = False
     cable: float | None = None
     mtu: float = _DEFAULT_MTU
     watchdog: Watchdog | None = None
+    watchdog_poll: str = ""
     wred_green: bool | None = None
     threshold_fields: Mapping[str, str] | None = dataclasses.field(default=None, hash=False)
     traffic: TrafficClass | None = None
@@ -186,6 +205,9 @@ class SwitchPort:
     watchdog_unsaid: bool = False
     shares: tuple[float, float] | None = None
     unread: str = ""
+    up: bool = True
+    shaper: float | None = None
+    scheduler: str = ""
     assumed_rate: bool = False
     negotiated: str = ""
     overrides: tuple[tuple[str, str, str], ...] = ()
@@ -203,6 +225,11 @@ class SwitchPort:
         from fluidcc.scenario.switches import unchecked_marking  # imports JAX
 
         return None if self.kmin is None else unchecked_marking(self.kmin, self.kmax, self.pmax)
+
+    @property
+    def pauses(self) -> bool:
+        """True if PFC is on and the priority group's buffers are such that it sends PAUSEs."""
+        return self.lossless and not self.lossy_group
 
     @property
     def unwatched(self) -> bool:
@@ -315,6 +342,8 @@ def describe(config: ConfigDB, choice: Choice, up: int) -> SwitchPort:
         **_cabling(config, port),
         **_pausing(config, port),
         **of_lines,
+        **_shaping(config, choice),
+        up=str(fields.get("admin_status", "up")).strip().lower() == "up",
         assumed_rate="speed" not in fields,
         asic=config.asic if len(config.asics) > 1 else "",
         system=config.system.system,
@@ -403,9 +432,11 @@ def _in_bytes(
 def _buffers(config: ConfigDB, port: str, priority: int, notes: list[str], ignored: list[str]) -> Fields:
     """Read the lossless buffers of a priority group; what the file leaves to the switch stays unknown."""
     group: Fields = {}
-    for first, last, fields in config.ranges("BUFFER_PG").get(port, ()):
-        if first <= priority <= last:
-            group = group | fields
+    key = ""
+    for row in config.rows("BUFFER_PG"):
+        if port in row.ports and row.first <= priority <= row.last:
+            group = group | row.fields
+            key = row.key if len(row.ports) == 1 else ""
     where = f"BUFFER_PG|{port}|{priority} profile"
     name = config.reference(group.get("profile"), "BUFFER_PROFILE", where)
     if not name:
@@ -426,6 +457,8 @@ def _buffers(config: ConfigDB, port: str, priority: int, notes: list[str], ignor
         "dynamic_th": threshold,
         "static_th": _size(fields, "static_th", place),
     }
+    if config.is_sonic and not _LOSSLESS & fields.keys():
+        found |= {"lossy_group": True, "group_key": key, "lossless_profile": _lossless_profile(config, port)}
     pool = config.reference(fields.get("pool"), "BUFFER_POOL", f"BUFFER_PROFILE|{name} pool")
     if pool:
         entry = config.needed("BUFFER_POOL", pool, f"BUFFER_PROFILE|{name} pool")
@@ -436,6 +469,18 @@ def _buffers(config: ConfigDB, port: str, priority: int, notes: list[str], ignor
     if found.get("buffer_size") is None:
         notes.append("the size of the lossless buffer pool is not in the file: the switch computes it")
     return found
+
+
+def _lossless_profile(config: ConfigDB, port: str) -> str:
+    """Return the lossless profile that most groups of ports as fast as this one have; empty if there is none."""
+    profiles = config.table("BUFFER_PROFILE", needed=False)
+    known = {name: 0 for name in profiles if "xoff" in config.entry("BUFFER_PROFILE", name)}
+    ports, speed = config.table("PORT"), config.entry("PORT", port).get("speed")
+    for row in config.rows("BUFFER_PG"):
+        name = config.reference(row.fields.get("profile"), "BUFFER_PROFILE", f"BUFFER_PG|{row.key} profile")
+        if name in known:
+            known[name] += sum(each in ports and config.entry("PORT", each).get("speed") == speed for each in row.ports)
+    return label(max(known, key=lambda name: known[name])) if known else ""
 
 
 def _size(source: Fields, key: str, at: str) -> float | None:
@@ -497,6 +542,18 @@ def _line_fields(config: ConfigDB, port: str) -> Fields:
     return {**kept, "overrides": lines, "buffer_lines": buffers}
 
 
+def _shaping(config: ConfigDB, choice: Choice) -> Fields:
+    """Return the scheduler that limits a queue's rate in bytes."""
+    where = f"QUEUE|{choice.port}|{choice.queue} scheduler"
+    name = config.reference(choice.fields.get("scheduler"), "SCHEDULER", where)
+    table = config.table("SCHEDULER", needed=False)
+    fields = config.entry("SCHEDULER", name) if name in table else {}
+    if "pir" not in fields or str(fields.get("meter_type", "bytes")).strip().lower() != "bytes":
+        return {}
+    most = number(fields["pir"], f"{config.name}: SCHEDULER|{label(name)} pir", "bytes per second", 0, _MOST_BYTES)
+    return {"shaper": most or None, "scheduler": label(name)}
+
+
 def _cabling(config: ConfigDB, port: str) -> Fields:
     """Return the fields that set a port's headroom, and the watchdog over its PAUSEs."""
     lengths = []
@@ -512,6 +569,7 @@ def _cabling(config: ConfigDB, port: str) -> Fields:
         "mtu": mtu,
         "dynamic_buffers": config.localhost.get("buffer_model") == "dynamic",
         "watchdog": watchdog_of(config, port),
+        "watchdog_poll": poll_interval(config),
     }
 
 

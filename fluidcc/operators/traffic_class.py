@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from fluidcc.operators.config_db import ConfigDB, Fields
 from fluidcc.operators.config_files import label, number
-from fluidcc.operators.roce_queue import qos_maps
+from fluidcc.operators.roce_queue import qos_maps, stopped_queues
 from fluidcc.surface import constructor
 
 # For each field of PORT_QOS_MAP its table, and what that maps to: name and largest number.
@@ -37,8 +37,13 @@ class TrafficClass:
         The one that PFC of the queue's priority watches.
     queues_of_dscp : tuple of (int, int)
         Every DSCP of the map, with its queue.
-    dscp_map, group_map : str
+    dscp_map, group_map, queue_map, pfc_group_map, pfc_queue_map : str
         Names of the port's maps; empty where the file gives none.
+    led_away : tuple of int
+        Traffic classes that `wanted_group` counts and that are put into another queue.
+    pauses : tuple of (int, int, tuple of int)
+        Each PFC priority whose PAUSE stops another queue than those of the traffic for which it is sent: the priority,
+        the queue that it stops, the queues of that traffic.
     lacking : tuple of (str, str)
         Maps that the port names and whose table the file does not have: table and name.
     """
@@ -50,6 +55,11 @@ class TrafficClass:
     queues_of_dscp: tuple[tuple[int, int], ...] = ()
     dscp_map: str = ""
     group_map: str = ""
+    queue_map: str = ""
+    pfc_group_map: str = ""
+    pfc_queue_map: str = ""
+    led_away: tuple[int, ...] = ()
+    pauses: tuple[tuple[int, int, tuple[int, ...]], ...] = ()
     lacking: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -73,16 +83,30 @@ def traffic_class(config: ConfigDB, port: str, queue: int, priority: int) -> Tra
     known = sorted({*range(8), *to_queue, *to_class.values()})
     classes = tuple(each for each in known if to_queue.get(each, each) == queue)
     dscps = tuple(sorted(dscp for dscp, each in to_class.items() if each in classes))
+    watched, used = maps["pfc_to_pg_map"], [*_used(tuple(known), to_class)] if config.is_sonic else []
+    wanted = watched.get(priority, priority)
+    counted = {group: [each for each in used if to_group.get(each, each) == group] for group in range(8)}
+    pfc_queue_map, stopped = stopped_queues(config, port)
+    queues_of = {
+        each: tuple(sorted({to_queue.get(one, one) for one in counted[watched.get(each, each)]})) for each in stopped
+    }
     return TrafficClass(
         classes=classes,
         dscps=dscps if to_class else None,
         groups=tuple(sorted({to_group.get(each, each) for each in _used(classes, to_class)}))
         if config.is_sonic
         else (),
-        wanted_group=maps["pfc_to_pg_map"].get(priority, priority),
+        wanted_group=wanted,
         queues_of_dscp=tuple((dscp, to_queue.get(each, each)) for dscp, each in sorted(to_class.items())),
         dscp_map=names["dscp_to_tc_map"],
         group_map=names["tc_to_pg_map"],
+        queue_map=names["tc_to_queue_map"],
+        pfc_group_map=names["pfc_to_pg_map"],
+        pfc_queue_map=pfc_queue_map,
+        led_away=tuple(each for each in counted.get(wanted, ()) if to_queue.get(each, each) != queue),
+        pauses=tuple(
+            (each, at, queues_of[each]) for each, at in stopped.items() if queues_of[each] and at not in queues_of[each]
+        ),
         lacking=tuple(_lacking(config, port)),
     )
 

@@ -357,7 +357,7 @@ def resolve(scenario: Scenario) -> Scenario:
 def _resolve_burst(scenario: Scenario) -> Scenario:
     """Return a scenario with resolved values, its burst in packets: of one in bytes as many as hold these."""
     given = scenario.burst
-    if isinstance(given, str) and given.strip().endswith("B"):
+    if isinstance(given, str) and given.strip().endswith(("B", "b")):
         scenario = resolve_fields(dataclasses.replace(scenario, burst=1.0))
         packets = math.ceil(quantity(given, SIZE, "burst") / scenario.packet_size)
         scenario = dataclasses.replace(scenario, burst=packets)

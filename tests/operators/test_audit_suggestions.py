@@ -26,6 +26,7 @@ import fluidcc as fc
 from fluidcc.operators.behaviour import behaviour
 from fluidcc.operators.checks import fixed_point
 from fluidcc.operators.finding import Finding
+from fluidcc.operators.roce_queue import PFC_MAP
 from tests.operators.short_audits import short_audits
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g"
@@ -119,10 +120,12 @@ def _base() -> Files:
 
 
 BASE = _base()
+GROUPED = BASE.table("PORT_QOS_MAP", PORT, pfc_to_pg_map="AZURE").table("PFC_PRIORITY_TO_PRIORITY_GROUP_MAP", "AZURE")
 SLOW = BASE.settings(RPG_AI_RATE=5)
 UNSIZED = dataclasses.replace(BASE, packet_size=None)
 CABLES = next(iter(BASE.config["CABLE_LENGTH"]))
 PG = BASE.config["BUFFER_PG"][f"{PORT}|3-4"]["profile"]
+OTHER_PG = "pg_lossless_100000_40m_profile"
 POOL = BASE.config["BUFFER_PROFILE"][PG]["pool"]
 EGRESS = BASE.config["BUFFER_QUEUE"][f"{PORT}|3-4"]["profile"]
 PFC = BASE.config["PORT_QOS_MAP"][PORT]["pfc_enable"]
@@ -264,6 +267,19 @@ CASES = [
             ("BUFFER_PROFILE", PG, "dynamic_th"),
         )
     ),
+    Case(
+        "the priority group is lossy",
+        "bad",
+        BASE.table("BUFFER_PG", f"{PORT}|3-4", profile="ingress_lossy_profile"),
+        BASE.table("BUFFER_PG", f"{PORT}|0", profile="ingress_lossy_profile"),
+    ),
+    Case(
+        "the priority group is lossy",
+        "bad",
+        BASE.table("BUFFER_PROFILE", PG, xoff=None, xon=None).table("BUFFER_PROFILE", OTHER_PG, xoff=None),
+        BASE.table("BUFFER_PROFILE", PG, xoff=None),
+        name="without another profile",
+    ),
     Case("ECN marks before PFC pauses", "ok", BASE, BASE.profile(green_min_threshold=math.ceil(BOUND))),
     Case(
         "PFC can pause before ECN marks",
@@ -291,6 +307,20 @@ CASES = [
         "bad",
         BASE.settings(ROCE_CC_PRIO_MASK=255 - 8),
         BASE.settings(ROCE_CC_PRIO_MASK=8),
+    ),
+    Case(
+        "DCQCN is off for this priority",
+        "bad",
+        BASE.settings(**{"roce_np/enable/3": 0, "roce_rp/enable/3": 0}),
+        BASE.settings(**{"roce_np/enable/3": 1, "roce_rp/enable/3": 1, "roce_np/enable/0": 0}),
+        name="in the driver's files",
+    ),
+    Case(
+        "DCQCN is off for this priority",
+        "bad",
+        BASE.settings(**{"roce_np/enable/3": 1, "roce_rp/enable/3": 0}),
+        BASE.settings(**{"roce_rp/enable/4": 0}),
+        name="at one end",
     ),
     Case("the NIC does not run DCQCN", "bad", BASE.settings(ROCE_CC_ALGORITHM=1), BASE.settings(ROCE_CC_ALGORITHM=0)),
     Case(
@@ -405,6 +435,19 @@ CASES = [
         name="2 km",
     ),
     Case("headroom not checked", "warn", BASE.table("CABLE_LENGTH", CABLES, **{PORT: None}), BASE),
+    Case(
+        "headroom not checked",
+        "warn",
+        BASE.table("CABLE_LENGTH", CABLES, **{PORT: "0m"}),
+        BASE.table("CABLE_LENGTH", CABLES, **{PORT: "1m"}),
+        name="of 0 m",
+    ),
+    Case(
+        "a shaper limits the queue",
+        "warn",
+        BASE.table("SCHEDULER", "scheduler.1", pir=12_499_999_999),
+        BASE.table("SCHEDULER", "scheduler.1", pir=12_500_000_000),
+    ),
     Case("the switch computes its headroom", "ok", DYNAMIC, BASE.without("BUFFER_PG", f"{PORT}|3-4")),
     Case("PFC before ECN not checked", "warn", DYNAMIC, BASE, name="dynamic buffers"),
     Case("DSCPs lead to this queue", "ok", BASE, BASE.table("DSCP_TO_TC_MAP", "AZURE", **{"3": 1, "26": 1})),
@@ -414,6 +457,40 @@ CASES = [
         "bad",
         BASE.table("TC_TO_PRIORITY_GROUP_MAP", "AZURE", **{"3": 0}),
         BASE.table("TC_TO_PRIORITY_GROUP_MAP", "AZURE", **{"5": 3}),
+    ),
+    Case(
+        "PFC watches another priority group",
+        "bad",
+        GROUPED.table("PFC_PRIORITY_TO_PRIORITY_GROUP_MAP", "AZURE", **{"3": 4, "4": 3}),
+        GROUPED.table("PFC_PRIORITY_TO_PRIORITY_GROUP_MAP", "AZURE", **{"5": 3}),
+        name="by the priority's map",
+    ),
+    Case(
+        "PFC watches another priority group",
+        "bad",
+        BASE.table("TC_TO_QUEUE_MAP", "AZURE", **{"3": 5, "5": 3}),
+        BASE.table("TC_TO_QUEUE_MAP", "AZURE", **{"5": 6, "6": 5}),
+        name="by the queues' map",
+    ),
+    Case(
+        "no DSCP leads to this queue",
+        "bad",
+        BASE.table("TC_TO_QUEUE_MAP", "AZURE", **{"3": 2}),
+        BASE.table("TC_TO_QUEUE_MAP", "AZURE", **{"5": 2}),
+        name="by the queues' map",
+    ),
+    Case(
+        "PAUSE stops another queue",
+        "bad",
+        BASE.table("PORT_QOS_MAP", PORT, pfc_enable="3,4").table(PFC_MAP, "AZURE", **{"3": 4, "4": 3}),
+        BASE.table("PORT_QOS_MAP", PORT, pfc_enable="3,4").table(PFC_MAP, "AZURE", **{"5": 6, "6": 5}),
+    ),
+    Case(
+        "PAUSE stops another queue",
+        "bad",
+        BASE.table(PFC_MAP, "AZURE", **{"3": 4}),
+        BASE.table(PFC_MAP, "AZURE", **{"3": 5}).table("TC_TO_QUEUE_MAP", "AZURE", **{"3": 5}),
+        name="of one priority",
     ),
     Case("maps are named that the file lacks", "warn", BASE.no_table("DSCP_TO_TC_MAP"), BASE),
     Case("maps are named that the file lacks", "warn", BASE.no_table("TC_TO_PRIORITY_GROUP_MAP"), BASE, name="groups"),
@@ -506,6 +583,13 @@ CASES = [
         name="static",
     ),
     Case("no PFC watchdog", "warn", BASE.without("PFC_WD", PORT), BASE),
+    Case(
+        "no PFC watchdog",
+        "warn",
+        BASE.table("PFC_WD", "GLOBAL", POLL_INTERVAL=400).without("PFC_WD", PORT),
+        BASE.table("PFC_WD", "GLOBAL", POLL_INTERVAL=400).table("PFC_WD", PORT, detection_time=400),
+        name="that polls seldom",
+    ),
     Case("PFC watchdog", "ok", BASE.table("PFC_WD", PORT, action="forward"), WATCHED_BADLY),
     Case(NO_WATCHDOG, "warn", WATCHED_BADLY, BASE, name="no number"),
     Case(NO_WATCHDOG, "warn", BASE.table("PFC_WD", PORT, detection_time=0), BASE, name="out of range"),
@@ -613,6 +697,18 @@ RULES: list[tuple[str, list[Callable[..., Files]]]] = [  # each way that a sugge
         r"add BUFFER_PG\|(\w+)\|(\d) with a BUFFER_PROFILE",
         [lambda f, port, priority: f.table("BUFFER_PG", f"{port}|{priority}", profile=PG)],
     ),
+    (
+        r"set profile of BUFFER_PG\|(\w+\|\d-\d) to (\w+)",
+        [lambda f, key, name: f.table("BUFFER_PG", key, profile=name)],
+    ),
+    (
+        r"add a BUFFER_PROFILE with xoff, xon and dynamic_th, and name it in BUFFER_PG\|(\w+\|\d-\d)",
+        [
+            lambda f, key: f.table("BUFFER_PROFILE", "NEW", **BASE.config["BUFFER_PROFILE"][PG]).table(
+                "BUFFER_PG", key, profile="NEW"
+            )
+        ],
+    ),
     (r"give BUFFER_PG\|\w+\|\d (.*)", [_given]),
     (
         r"lower green_min_threshold to (\d+) or less, or raise dynamic_th to (-?\d+)",
@@ -633,8 +729,16 @@ RULES: list[tuple[str, list[Callable[..., Files]]]] = [  # each way that a sugge
             lambda f: dataclasses.replace(f, later={}),
         ],
     ),
+    (
+        r"take pir out of SCHEDULER\|(\S+), or scale what follows to its rate",
+        [lambda f, name: f.table("SCHEDULER", name, pir=None)],
+    ),
     (r"give --nic FILE", [lambda f: dataclasses.replace(f, nic=BASE.nic)]),
     (r"set ROCE_CC_PRIO_MASK to (\d+)", [lambda f, mask: f.settings(ROCE_CC_PRIO_MASK=int(mask))]),
+    (
+        r"set (roce_[nr]p/enable/3) to 1(?: and (roce_rp/enable/3) to 1)?",
+        [lambda f, *names: f.settings(**{name: 1 for name in names if name})],
+    ),
     (r"set (ROCE_CC_ALGORITHM|ROCE_CC_CNP_MODERATION) to 0", [lambda f, name: f.settings(**{name: 0})]),
     (r"raise it above (\d+)", [lambda f, time: f.settings(RPG_TIME_RESET=int(time) + 1)]),
     (r"raise rpg_byte_reset to (\d+) or more", [lambda f, size: f.settings(RPG_BYTE_RESET=int(size))]),
@@ -670,12 +774,20 @@ RULES: list[tuple[str, list[Callable[..., Files]]]] = [  # each way that a sugge
         [lambda f, first, to, name: f.table("TC_TO_PRIORITY_GROUP_MAP", name, **{first: to})],
     ),
     (
+        r"set (\d) to (\d)(?: and (\d) to (\d))? in (\w+)\|(\w+)",
+        [
+            lambda f, one, to, other, there, table, name: f.table(
+                table, name, **{one: to}, **({other: there} if other else {})
+            )
+        ],
+    ),
+    (
         r"set (rpg_\w+) to (\d+)(?:, which turns it off| or less)",
         [lambda f, name, value: f.settings(**{name.upper(): int(value)})],
     ),
     (
-        r"add PFC_WD\|(\w+) with action drop, detection_time 200 and restoration_time 200",
-        [lambda f, port: f.table("PFC_WD", port, action="drop", detection_time=200, restoration_time=200)],
+        r"add PFC_WD\|(\w+) with action drop, detection_time (\d+) and restoration_time (\d+)",
+        [lambda f, port, *at: f.table("PFC_WD", port, action="drop", detection_time=at[0], restoration_time=at[1])],
     ),
     (
         r"set action drop, detection_time 200 and restoration_time 200 in PFC_WD\|(\w+)",

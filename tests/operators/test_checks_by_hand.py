@@ -10,18 +10,22 @@ from typing import Any
 import pytest
 
 import fluidcc as fc
+from fluidcc.cli.audit import print_audit
 from fluidcc.operators import checks, lossless
-from fluidcc.operators.behaviour import behaviour
+from fluidcc.operators.audit import Audit
+from fluidcc.operators.behaviour import _percent, behaviour
 from fluidcc.operators.config_db import ConfigDB
 from fluidcc.operators.config_files import listing
 from fluidcc.operators.config_forms import configurations
 from fluidcc.operators.finding import Change, Finding
 from fluidcc.operators.headroom import needed
+from fluidcc.operators.nic_switches import off_in_words, switched_off
 from fluidcc.operators.nvidia import NicSettings
 from fluidcc.operators.packet_check import after_packets
 from fluidcc.operators.pfc_watchdog import Watchdog
 from fluidcc.operators.sonic import SwitchPort, read_sonic
 from fluidcc.operators.traffic_class import TrafficClass
+from fluidcc.operators.unmarked import unmarked
 from fluidcc.scenario.parameters import resolve
 from fluidcc.schemes.dcqcn import DCQCN, PRESETS
 
@@ -45,6 +49,36 @@ def test_a_mask_is_of_priorities_and_not_of_queues(mask: int, off: bool) -> None
     assert ("DCQCN is off for this priority" in found) is off
     if off:
         assert found["DCQCN is off for this priority"].suggest == f"set ROCE_CC_PRIO_MASK to {mask | 1 << 3}"
+
+
+@pytest.mark.parametrize(("np", "rp", "said"), [(0, 0, "np rp"), (0, 1, "np"), (1, 0, "rp"), (1, 1, "")])
+def test_the_drivers_switches_turn_dcqcn_off_end_by_end(np: int, rp: int, said: str) -> None:
+    given = {"roce_np_enable_3": float(np), "roce_rp_enable_3": float(rp), "roce_rp_enable_0": 0.0}
+    whys, wanted = switched_off(NicSettings(given, "nic.txt"), 3)
+    assert wanted == {f"roce_{side}/enable/3": 1 for side in said.split()}
+    assert len(whys) == len(wanted)
+
+
+def test_a_run_with_a_nic_that_has_dcqcn_off_is_told() -> None:
+    """A run of DCQCN says nothing of a NIC by itself; without a switch the usual priority, 3, is meant."""
+    off = NicSettings({"roce_rp_enable_3": 0.0}, "nic.txt")
+    assert "DCQCN is off at this NIC for priority 3 (roce_rp/enable/3 = 0" in off_in_words(off, 3)
+    assert "for priority 3, usually RoCE's" in off_in_words(off)
+    assert off_in_words(off, 4) == ""
+    assert "ROCE_CC_ALGORITHM = 2" in off_in_words(NicSettings({"roce_cc_algorithm": 2.0}, "nic.txt"), 4)
+    assert off_in_words(NicSettings({"roce_cc_algorithm": 0.0, "roce_cc_prio_mask": 8.0}, "nic.txt")) == ""
+
+
+def test_a_port_without_thresholds_says_which_of_them_are_missing() -> None:
+    """Shares of a buffer, and a line that was not read, mark: to turn ECN on helps neither."""
+    none = {"kmin": None, "kmax": None, "ecn": True}
+    shares = unmarked(port(**none, shares=(0.2, 0.8)))
+    assert "marks from 20 to 80 % of a buffer" in shares
+    unread = unmarked(port(**none, unread="random-detect ecn 5 percent"))
+    assert "marks by `random-detect ecn 5 percent`" in unread
+    assert not [text for text in (shares, unread) if "turn ECN on" in text]
+    assert "turn ECN on" in unmarked(port(ecn=False))
+    assert unmarked(port(ecn=True)) == ""
 
 
 def test_pfc_before_ecn_is_judged_by_section_4() -> None:
@@ -308,6 +342,10 @@ def test_traffic_of_a_queue() -> None:
     assert [*said()] == ["DSCPs lead to this queue"]
     assert [*said({"cnp_dscp": 48.0})] == [*said({})] == [*said({"cnp_dscp": 7.0})] == ["DSCPs lead to this queue"]
     assert [*said({"cnp_dscp": 26.0})] == ["DSCPs lead to this queue", "CNPs wait behind data"]
+    swapped = {"pauses": ((3, 4, (3,)), (4, 3, (4,))), "pfc_queue_map": "P", "wanted_group": 4}
+    stray = said(**swapped)["PAUSE stops another queue"]
+    assert stray.why.startswith("a PAUSE of priority 3 stops queue 4, but what it is sent for goes to queue 3: ")
+    assert stray.suggest == "set 3 to 3 and 4 to 4 in MAP_PFC_PRIORITY_TO_QUEUE|P"
     (other,) = said(groups=(3, 2)).values()
     assert (other.severity, other.what) == ("bad", "PFC watches another priority group")
     assert [(change.path, change.value) for change in other.apply] == [("/TC_TO_PRIORITY_GROUP_MAP/G/3", "3")]
@@ -402,3 +440,16 @@ def test_entries_of_a_dump_with_a_field_of_their_own_called_type_stay_whole() ->
     for own in ({"type": "dynamic"}, {"value": "7"}):
         (tables,) = configurations(port | {"POOL|a": own}).values()
         assert (tables["POOL"]["a"], tables["PORT"]["Ethernet0"]) == (own, {"speed": "1"})
+
+
+@pytest.mark.parametrize(("share", "said"), [(1.0, "100"), (0.996, "100"), (0.5, "50"), (0.0123, "1.2")])
+def test_shares_of_time_are_whole_percents(share: float, said: str) -> None:
+    """In two digits alone the whole time is 1e+02 %."""
+    assert _percent(share) == said
+
+
+@pytest.mark.parametrize("up", [True, False])
+def test_a_port_that_is_down_is_headed_so(up: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a switch whose ports are all down, nothing said that they are audited as if up."""
+    print_audit(Audit(port(up=up), None, SCHEME, [], [], None, 8, names=("Ethernet0",)))
+    assert ("down but audited as if up" in " ".join(capsys.readouterr().out.split())) is not up

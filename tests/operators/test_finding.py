@@ -49,6 +49,9 @@ def test_what_changes_at_a_port_changes_at_each_that_is_set_alike() -> None:
         "/PFC_WD/Ethernet10/action",
         "/PFC_WD/a~1b/action",
     ]
+    queues = Finding("bad", "x", "y", "", set_fields("BUFFER_PG", "Ethernet1|3-4", profile="p"))
+    moved = queues.of_ports(("Ethernet1", "Ethernet2")).apply
+    assert [change.path for change in moved] == [f"/BUFFER_PG/Ethernet{each}|3-4/profile" for each in (1, 2)]
     assert found.suggest == "add PFC_WD|Ethernet1; likewise for Ethernet10, a/b"
     assert Finding("warn", "x", "y", "set PFC_WD|Ethernet10").of_ports(("Ethernet1", "E2")).suggest[-1] == "0"
     many = Finding("warn", "x", "y", "at E0").of_ports([f"E{each}" for each in range(7)])

@@ -236,8 +236,9 @@ def test_sysfs_folder(tmp_path):
         path.write_text(f"{value}\n")
     (tmp_path / "ecn" / "roce_rp" / "enable").mkdir()
     (tmp_path / "ecn" / "roce_rp" / "enable" / "3").write_text("1\n")
+    (tmp_path / "ecn" / "roce_rp" / "enable" / "all").write_text("1\n")
     nic = read_nic(tmp_path / "ecn")
-    assert nic.given == {"rpg_ai_rate": 7, "dce_tcp_g": 1000, "cnp_dscp": 48}
+    assert nic.given == {"rpg_ai_rate": 7, "dce_tcp_g": 1000, "cnp_dscp": 48, "roce_rp_enable_3": 1}
     assert any("1 other" in text for text in nic.ignored)
 
 
@@ -432,3 +433,39 @@ def test_every_number_is_finite():
     scheme, rows = dcqcn_of(read_nic(SAMPLE))
     assert all(math.isfinite(row.value) for row in rows)
     assert scheme.name == "dcqcn"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/sys/class/net/e0/ecn/roce_np/enable/3:0\n/sys/class/net/e0/ecn/roce_rp/enable/3:1\n",
+        "roce_np/enable/3:1:0\nroce_rp/enable/3:1:1\n",
+        "echo 0 > /sys/class/net/e0/ecn/roce_np/enable/3; echo 1 > /sys/class/net/e0/ecn/roce_rp/enable/3\n",
+        "# cat /sys/class/net/e0/ecn/roce_np/enable/3\n0\n# cat /sys/class/net/e0/ecn/roce_rp/enable/3\n1\n",
+        "==> roce_np/enable/3 <==\n0\n\n==> roce_rp/enable/3 <==\n1\n",
+        "roce_np/enable/3 = 0\nroce_rp/enable/3 = 1\n",
+    ],
+)
+def test_the_drivers_switches_of_each_end_and_priority_are_read(read, text):
+    """Switches named 3 in two folders: read by the file's name alone, they would be none, or one and the same."""
+    assert read(text).given == {"roce_np_enable_3": 0, "roce_rp_enable_3": 1}
+
+
+def test_the_drivers_switches_are_read_from_its_folder(tmp_path, monkeypatch):
+    for side, value in (("np", 0), ("rp", 1)):
+        folder = tmp_path / "ecn" / f"roce_{side}" / "enable"
+        folder.mkdir(parents=True)
+        for priority in (3, 4):
+            (folder / str(priority)).write_text(f"{value}\n")
+    wanted = {f"roce_{side}_enable_{each}": value for side, value in (("np", 0), ("rp", 1)) for each in (3, 4)}
+    assert read_nic(tmp_path / "ecn").given == wanted
+    monkeypatch.chdir(tmp_path / "ecn" / "roce_rp")
+    assert read_nic("enable").given == {name: 1 for name, value in wanted.items() if value}
+
+
+def test_anothers_settings_are_refused_before_their_values_are_read(tmp_path):
+    """A number in hexadecimal, of a name that NVIDIA's NICs have too, was refused as if it were NVIDIA's."""
+    for name, value in (("cc_mode", "0x1"), ("cnp_dscp", "0x30"), ("ecn_marking", "0x1")):
+        (tmp_path / name).write_text(f"{value}\n")
+    with pytest.raises(InputError, match="Broadcom's NICs"):
+        read_nic(tmp_path)

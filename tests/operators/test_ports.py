@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 import fluidcc as fc
-from fluidcc.cli.request import Request, with_ports
+from fluidcc.cli.request import Request, tell_devices, with_ports
+from fluidcc.cli.tune import _alike, _beside
 from fluidcc.errors import InputError
 from fluidcc.operators import behaviour
 from fluidcc.operators.headroom import needed
-from fluidcc.operators.ports import read_ports
+from fluidcc.operators.ports import alike, left_alone, read_ports
 from tests.operators.short_audits import short_audits
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g"
@@ -178,3 +179,38 @@ def test_thresholds_of_marking_alone_replace_those_of_dropping(prefix: str, conf
 def test_a_length_that_is_none_is_refused(config: Callable[..., Path]) -> None:
     with pytest.raises(InputError, match=r"CABLE_LENGTH\|AZURE Ethernet0"):
         read_ports(config(lambda tables: tables["CABLE_LENGTH"]["AZURE"].update(Ethernet0="long")))
+
+
+def test_a_profile_of_another_asic_with_other_values_is_left_alone(config: Callable[..., Path]) -> None:
+    """A patch for what one ASIC's port runs best with would be written for marking that nobody compared."""
+    path = config()
+    tables = json.loads(path.read_text())
+    other = json.loads(path.read_text())
+    other["WRED_PROFILE"]["AZURE_LOSSLESS"] |= {"green_min_threshold": "5000", "green_max_threshold": "8000"}
+    path.write_text(json.dumps({"localhost": {}, "asic0": tables, "asic1": other, "asic2": tables}))
+    groups = read_ports(path)[0]
+    first = next(each.switch for each in groups if each.switch.asic == "asic0")
+    chosen = alike(groups, first)
+    assert {each.switch.asic for each in chosen} == {"asic0", "asic2"}
+    said = left_alone(groups, chosen)
+    assert said
+    assert all(text.startswith("asic1:Ethernet") and "Kmin 5KB, Kmax 8KB" in text for text in said)
+
+
+def _two_queues(tables: dict[str, Any]) -> None:
+    tables["WRED_PROFILE"]["OTHER"] = tables["WRED_PROFILE"]["AZURE_LOSSLESS"] | {"green_min_threshold": "9000"}
+    tables["QUEUE"]["Ethernet0|4"]["wred_profile"] = "OTHER"
+
+
+def test_a_port_whose_queues_differ_is_tuned_for_the_worst(
+    config: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its other queue is no other port: "Ethernet0 differs from Ethernet0" left nothing to type."""
+    request = with_ports(Request("dcqcn", sources=[str(config(_two_queues))], port="Ethernet0"))
+    assert len(request.ports) == 2
+    (chosen,) = _alike(request)
+    assert chosen.switch.queue == request.ports[0].switch.queue
+    assert _beside(request.ports, [chosen]).startswith(f"queue {request.ports[1].switch.queue} of the same ports, with")
+    assert _beside(request.ports, request.ports) == ""
+    tell_devices(request)
+    assert "the worst of queues 3, 4, among which --port does not choose" in capsys.readouterr().err.splitlines()[0]

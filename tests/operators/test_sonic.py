@@ -340,3 +340,26 @@ def test_file_size_is_bounded(tmp_path, monkeypatch):
     path.write_text(" " * 101)
     with pytest.raises(InputError, match="larger than"):
         read_sonic(path)
+
+
+@pytest.mark.parametrize(("state", "up"), [("up", True), ("down", False), (None, True)])
+def test_a_port_is_down_if_the_file_says_so(state, up, tmp_path):
+    tables = json.loads(SAMPLE.read_text())
+    for fields in tables["PORT"].values():
+        fields.pop("admin_status")
+        fields |= {} if state is None else {"admin_status": state}
+    path = tmp_path / "config_db.json"
+    path.write_text(json.dumps(tables))
+    assert read_sonic(path, "Ethernet0").up is up
+
+
+@pytest.mark.parametrize(
+    ("fields", "shaper"),
+    [({"pir": "1250000"}, 1.25e6), ({"pir": "0"}, None), ({"meter_type": "packets", "pir": "9"}, None)],
+)
+def test_a_queues_shaper_is_in_bytes_per_second(fields, shaper, tmp_path):
+    tables = json.loads(SAMPLE.read_text())
+    tables["SCHEDULER"]["scheduler.1"] |= fields
+    path = tmp_path / "config_db.json"
+    path.write_text(json.dumps(tables))
+    assert read_sonic(path, "Ethernet0").shaper == shaper

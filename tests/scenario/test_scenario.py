@@ -635,6 +635,14 @@ def test_a_fixed_delay_that_packets_do_not_have_is_said() -> None:
         scenario = resolve(fc.incast(2, scheme="dcqcn", preset="vendor", feedback_delay=delay))
         with pytest.warns(UserWarning, match=f"feedback_delay: {delay} has no effect with engine='packet'"):
             _say_fixed_delay(scenario, "packet")
+    # Windows are of a base RTT, which a fixed delay replaces in all engines.
+    for scheme, follow in (("hpcc", "base_rtt, initial_window"), ("dctcp", "base_rtt, initial_window")):
+        scenario = resolve(fc.incast(2, scheme=scheme, feedback_delay="300us"))
+        with pytest.warns(UserWarning, match=f"feedback_delay: 300us sets .*{follow}.*, and delays nothing"):
+            _say_fixed_delay(scenario, "packet")
+    given = fc.DCTCP(base_rtt="20us", initial_window="100KB", feedback_delay="300us")
+    with pytest.warns(UserWarning, match="feedback_delay: 300us has no effect"):
+        _say_fixed_delay(resolve(fc.incast(2, scheme=given)), "packet")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for preset in ("vendor", "paper"):
