@@ -193,7 +193,9 @@ def foreign(name: str, assumed: Assumed | None = None) -> tuple[SwitchPort, Conf
 def test_suggestions_are_in_the_words_of_the_system(name: str) -> None:
     """No table of SONiC's, no JSON pointer and no blank is left in what is to be typed elsewhere."""
     made, config = foreign(name)
-    bare = dataclasses.replace(made, lossless=False, profile="", ecn=False, watchdog=None, watchdog_unsaid=False)
+    bare = dataclasses.replace(
+        made, lossless=False, lossless_priorities=(), profile="", ecn=False, watchdog=None, watchdog_unsaid=False
+    )
     said = [*checks.marking(bare), *checks.buffers(dataclasses.replace(made, kmin=1e5)), *checks.speed(made)]
     said += [*checks.marking(made), *lossless.watchdog(dataclasses.replace(made, watchdog_unsaid=False))]
     assert {"PFC is off", "ECN is off", "PFC before ECN not checked"} <= {*whats(said)}
