@@ -84,7 +84,7 @@ def test_neighbours_of_what_is_left_are_made_short_too() -> None:
     ],
 )
 def test_a_tail_is_of_the_last_two_degrees(coefficients: list[float], left: float) -> None:
-    """Of 1 + 1e-6 times a sum of Legendre's polynomials by NumPy, which ends as it begins."""
+    """A small sum of Legendre's polynomials, by NumPy, on top of 1: only its last two degrees count."""
     made = mesh.sampled(
         lambda theta: 1 + 1e-6 * legendre.legval(2 * theta - 1, coefficients)[:, None], np.array([0.0, 1.0]), 1.0
     )

@@ -450,6 +450,6 @@ def test_shares_of_time_are_whole_percents(share: float, said: str) -> None:
 
 @pytest.mark.parametrize("up", [True, False])
 def test_a_port_that_is_down_is_headed_so(up: bool, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of a switch whose ports are all down, nothing said that they are audited as if up."""
+    """The heading says it, also where all ports of a switch are down."""
     print_audit(Audit(port(up=up), None, SCHEME, [], [], None, 8, names=("Ethernet0",)))
     assert ("down but audited as if up" in " ".join(capsys.readouterr().out.split())) is not up

@@ -66,7 +66,7 @@ def test_what_is_deactivated_or_deleted_is_absent(lines: str, marks: dict[int, b
 
 
 def test_one_value_of_a_list_is_deleted_from_it() -> None:
-    """What is left is one point, and no curve."""
+    """One point is left, which is no curve."""
     path = "class-of-service drop-profiles d interpolate"
     (curve,) = junos.read(f"{JUNOS}delete {path} fill-level 10\ndelete {path} drop-probability 0\n").curves.values()
     assert curve.unread

@@ -57,7 +57,7 @@ def test_a_run_of_its_own_finds_the_same(two: fc.Branches) -> None:
 
 
 def test_starts_are_the_equilibria_of_their_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of made-up equilibria, N GB/s for N flows; one that oscillates is none."""
+    """Made-up equilibria have N GB/s for N flows; one that oscillates is no start."""
     module, shown = importlib.import_module("fluidcc.studies.sweeps.hysteresis"), list[float]()
 
     def found(scenario: fc.Scenario) -> Any:

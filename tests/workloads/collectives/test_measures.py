@@ -119,7 +119,7 @@ def test_copies_and_transfers_have_their_times() -> None:
 
 
 def test_a_replay_has_the_bytes_of_its_own_sends() -> None:
-    """Of one time, next to another job's: 8 KB to the next of three ranks, and back to the first."""
+    """Bytes are those of one of its two steps, without another job's: three ranks send 8 KB each to the next."""
     sends = [Operation(1, "send", k, 8000 + k, (k + 1) % 3) for k in range(3)]
     gets = [Operation(1, "recv", (k + 1) % 3, 8000 + k, k) for k in range(3)]
     jobs = [Job("all-gather", "3MB", ranks=3), Replay(Schedule("a", 3, [*sends, *gets]), steps=2)]
