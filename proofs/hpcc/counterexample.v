@@ -113,11 +113,15 @@ Proof.
   apply rate_at_most_limit; [lia|simpl; lia].
 Qed.
 
-(** A.2, proof: "at each subsequent step at least one more resource becomes bottlenecked" is false: link 0 never is. *)
+(** A.2, proof: "at each subsequent step at least one more resource becomes bottlenecked" is false: link 0 never is,
+    since flow 1 is frozen at link 1 from the start. *)
 Theorem shared_link_never_saturates (n : nat) : load n 0 < capacity 0.
 Proof.
-  rewrite (proj1 (two_loads n)), frozen_rate. pose proof (growing_rate_below_limit n) as below.
-  rewrite limit_of_growing_rate in below. simpl. unfold two_capacities. simpl. lra.
+  destruct n as [|n]; [rewrite (proj1 (two_loads 0)); simpl; unfold two_capacities; simpl; lra|].
+  apply (link_with_frozen_path_never_saturates 1 (S n) 0 1 1);
+    try (simpl; lia); try reflexivity.
+  - rewrite (proj2 (two_loads 1)), frozen_rate. reflexivity.
+  - rewrite (proj1 (two_loads 1)), growing_rate, frozen_rate. simpl. unfold two_capacities. simpl. lra.
 Qed.
 
 (** A.2, against Lemma (iii): the rates are Pareto optimal after no number of steps. *)

@@ -381,4 +381,23 @@ Proof.
   apply capacity_at_most_widest; assumption.
 Qed.
 
+(** The load [byte/s] of frozen paths on link i, and of the free ones. *)
+Definition held_load (rates : nat -> R) (frozen : nat -> bool) (i : nat) : R :=
+  total paths (fun j => if frozen j then share rates i j else 0).
+
+Definition free_load (rates : nat -> R) (frozen : nat -> bool) (i : nat) : R :=
+  total paths (fun j => if frozen j then 0 else share rates i j).
+
+Lemma two_parts (rates : nat -> R) (frozen : nat -> bool) (i : nat) :
+  link_load rates i = held_load rates frozen i + free_load rates frozen i.
+Proof.
+  unfold held_load, free_load. rewrite <- total_plus. apply total_ext. intros j _. destruct (frozen j); lra.
+Qed.
+
+Lemma held_at_most_load (rates : nat -> R) (frozen : nat -> bool) (i : nat) :
+  none_negative rates -> held_load rates frozen i <= link_load rates i.
+Proof.
+  intros sign. apply total_le. intros j path. destruct (frozen j); [lra|]. apply share_nonneg; assumption.
+Qed.
+
 End Loads.

@@ -272,12 +272,17 @@ Proof.
   apply rate_at_most_limit; [lia|exact path].
 Qed.
 
+Lemma constant_converges (c : R) : Un_cv (fun _ => c) c.
+Proof.
+  intros eps positive. exists 0%nat. intros n _. change (Rabs (c - c) < eps).
+  rewrite Rminus_diag_eq, Rabs_R0 by reflexivity. exact positive.
+Qed.
+
 Lemma total_converges (m : nat) (f : nat -> nat -> R) (l : nat -> R) :
   (forall j, (j < m)%nat -> Un_cv (fun n => f n j) (l j)) -> Un_cv (fun n => total m (f n)) (total m l).
 Proof.
   induction m as [|m IH]; intros close; simpl.
-  - intros eps positive. exists 0%nat. intros n _. unfold R_dist. rewrite Rminus_diag_eq, Rabs_R0 by reflexivity.
-    exact positive.
+  - apply constant_converges.
   - apply (CV_plus (fun n => total m (f n)) (fun n => f n m)).
     + apply IH. intros j small. apply close. lia.
     + apply close. lia.
@@ -287,8 +292,7 @@ Lemma loads_converge (i : nat) : Un_cv (fun n => load n i) (link_load limit i).
 Proof.
   apply (total_converges paths (fun n => share (rate n) i)). intros j path. unfold share.
   destruct (crosses i j); [apply rates_converge, path|].
-  intros eps positive. exists 0%nat. intros n _. unfold R_dist. rewrite Rminus_diag_eq, Rabs_R0 by reflexivity.
-  exact positive.
+  apply constant_converges.
 Qed.
 
 (** A bound that all but the first terms of a sequence keep is one for the limit. *)
@@ -373,6 +377,14 @@ Proof.
 Qed.
 
 End Recursion.
+
+(** The recursion does not know how many steps it has taken: the rates of any step may be taken as a start. *)
+Definition restart {net : Network} {initial : Start net} (n : nat) : Start net :=
+  {| start := rate n; start_positive := rates_positive n |}.
+
+Lemma rate_after_restart {net : Network} {initial : Start net} (n p : nat) :
+  @rate net (restart n) p = rate (p + n).
+Proof. induction p as [|p IH]; [reflexivity|]. simpl. rewrite IH. reflexivity. Qed.
 
 (** * Pareto optimality *)
 

@@ -78,13 +78,6 @@ Section Step.
 
 Context {net : Network}.
 
-(** The load [byte/s] of frozen paths on link i, and of the free ones. *)
-Definition held_load (rates : nat -> R) (frozen : nat -> bool) (i : nat) : R :=
-  total paths (fun j => if frozen j then share rates i j else 0).
-
-Definition free_load (rates : nat -> R) (frozen : nat -> bool) (i : nat) : R :=
-  total paths (fun j => if frozen j then 0 else share rates i j).
-
 (** The free paths' load over what the frozen ones leave of the capacity. *)
 Definition residual_use (rates : nat -> R) (frozen : nat -> bool) (i : nat) : R :=
   free_load rates frozen i / (capacity i - held_load rates frozen i).
@@ -128,18 +121,6 @@ Proof.
   - destruct (any links (fun i => andb (crosses i j) (full rates i))) eqn:some; [|reflexivity].
     apply any_true in some. destruct some as (i & link & both). apply andb_true_iff in both.
     destruct both as (on & same). apply full_true in same. exfalso. apply (none i link on same).
-Qed.
-
-Lemma two_parts (rates : nat -> R) (frozen : nat -> bool) (i : nat) :
-  link_load rates i = held_load rates frozen i + free_load rates frozen i.
-Proof.
-  unfold held_load, free_load. rewrite <- total_plus. apply total_ext. intros j _. destruct (frozen j); lra.
-Qed.
-
-Lemma held_at_most_load (rates : nat -> R) (frozen : nat -> bool) (i : nat) :
-  none_negative rates -> held_load rates frozen i <= link_load rates i.
-Proof.
-  intros sign. apply total_le. intros j path. destruct (frozen j); [lra|]. apply share_nonneg; assumption.
 Qed.
 
 Lemma closed_load (rates : nat -> R) (frozen : nat -> bool) (i : nat) :

@@ -135,6 +135,30 @@ Proof.
   - intros p _. rewrite (rates_through_saturated_link_stay n (p + n) i j); try assumption; [lra|lia].
 Qed.
 
+Lemma rate_stops_iff_saturated (n j : nat) :
+  (j < paths)%nat -> rate (S n) j = rate n j <-> highest n j = 1.
+Proof.
+  intros path. pose proof (highest_positive n j path) as most. pose proof (rates_positive n j path) as sign.
+  rewrite rate_step. split; [|intros one; rewrite one; lra].
+  intros same. apply Rmult_eq_reg_l with (rate n j); [|lra].
+  rewrite <- same at 1. field. lra.
+Qed.
+
+(** A.2: after the first step, rates stop changing if and only if they are Pareto optimal. *)
+Theorem rates_stop_iff_pareto_optimal (n : nat) :
+  (1 <= n)%nat -> (forall j, (j < paths)%nat -> rate (S n) j = rate n j) <-> pareto_optimal (rate n).
+Proof.
+  intros later.
+  assert (feasible (rate n)) as fits by (intros i link; apply load_at_most_capacity; assumption).
+  rewrite (optimal_iff_every_path_saturated (rate n) fits). split; intros all j path.
+  - pose proof (proj1 (rate_stops_iff_saturated n j path) (all j path)) as one.
+    destruct (path_use_attained (rate n) j (rates_positive n) path) as (i & link & on & same).
+    exists i. repeat split; [exact link|exact on|].
+    apply link_use_one; [exact link|]. rewrite same. exact one.
+  - apply rate_stops_iff_saturated; [exact path|].
+    destruct (all j path) as (i & link & on & full). apply saturated_link_freezes with i; assumption.
+Qed.
+
 (** ** What never saturates *)
 
 Lemma unsaturated_next (n i k j : nat) :
@@ -163,25 +187,10 @@ Proof.
   apply saturated_link_stays_saturated with n; assumption.
 Qed.
 
-(** ** The last free path of a link *)
-
-(** Until it saturates, such a link's load, if path j alone is free on it: F + R_j(n), where F is of frozen paths. *)
-Lemma frozen_rest (n i j : nat) :
-  (1 <= n)%nat -> (j < paths)%nat -> crosses i j = true ->
-  (forall k, (k < paths)%nat -> crosses i k = true -> k <> j -> rate n k = rate 1 k) ->
-  load n i - rate n j = load 1 i - rate 1 j.
-Proof.
-  intros later path on frozen.
-  assert (link_load (fun k => rate n k - rate 1 k) i = rate n j - rate 1 j) as difference.
-  { unfold link_load. rewrite (total_single paths _ j path).
-    - rewrite share_on by exact on. reflexivity.
-    - intros k small apart. unfold share. destruct (crosses i k) eqn:here; [|reflexivity].
-      rewrite (frozen k small here apart). lra. }
-  rewrite link_load_minus in difference. unfold load. lra.
-Qed.
+(** ** The last free paths of a link *)
 
 (** x(n+1) = x(n) C / (F + x(n)) gives 1/x(n) - 1/(C - F) = (F/C)^(n-1) (1/x(1) - 1/(C - F)). *)
-Lemma lone_path_closed_form (x : nat -> R) (room held : R) (n : nat) :
+Lemma closed_form (x : nat -> R) (room held : R) (n : nat) :
   0 <= held < room -> (forall m, (1 <= m)%nat -> 0 < x m) ->
   (forall m, (1 <= m)%nat -> x (S m) = x m / ((held + x m) / room)) ->
   (1 <= n)%nat -> / x n - / (room - held) = (held / room) ^ (n - 1) * (/ x 1%nat - / (room - held)).
@@ -194,8 +203,57 @@ Proof.
   pose proof (positive (S n) later) as sign. field. repeat split; lra.
 Qed.
 
-(** A.2, corrected: where from the first step on path j alone is free on link i, its most loaded one, and the others
-    hold F = Y_i(1) - R_j(1) of it, the rate tends to C_i - F by the factor F / C_i a step, exactly so in 1/R_j. *)
+Lemma free_part_positive (n i j : nat) (frozen : nat -> bool) :
+  (j < paths)%nat -> crosses i j = true -> frozen j = false -> 0 < free_load (rate n) frozen i.
+Proof.
+  intros path on free. apply total_pos with j; [|exact path|].
+  - intros k small. destruct (frozen k); [lra|].
+    apply share_nonneg; [apply all_positive_nonneg, rates_positive|exact small].
+  - rewrite free, share_on by exact on. apply rates_positive, path.
+Qed.
+
+(** A.2, corrected: where, from the first step on, some paths of link i are frozen and link i is the most loaded one of
+    all the others, the load x of these tends to what the load F of the frozen ones leaves, X = C_i - F, by the factor
+    F / C_i a step: 1/x(n) - 1/X = (F/C_i)^(n-1) (1/x(1) - 1/X). *)
+Theorem free_load_closed_form (n i j : nat) (frozen : nat -> bool) :
+  (1 <= n)%nat -> (i < links)%nat -> (j < paths)%nat -> crosses i j = true -> frozen j = false ->
+  (forall k m, (1 <= m)%nat -> (k < paths)%nat -> crosses i k = true -> frozen k = true -> rate m k = rate 1 k) ->
+  (forall k m, (1 <= m)%nat -> (k < paths)%nat -> crosses i k = true -> frozen k = false ->
+    highest m k = utilisation m i) ->
+  / free_load (rate n) frozen i - / (capacity i - held_load (rate 1) frozen i) =
+  (held_load (rate 1) frozen i / capacity i) ^ (n - 1) *
+  (/ free_load (rate 1) frozen i - / (capacity i - held_load (rate 1) frozen i)).
+Proof.
+  intros later link path on free still busiest.
+  apply (closed_form (fun m => free_load (rate m) frozen i)); [| | |exact later].
+  - pose proof (free_part_positive 1 i j frozen path on free) as sign.
+    pose proof (load_at_most_capacity 1 i (le_n 1) link) as most.
+    unfold load in most. rewrite (two_parts (rate 1) frozen) in most. split; [|lra].
+    apply total_nonneg. intros k small. destruct (frozen k); [|lra].
+    apply share_nonneg; [apply all_positive_nonneg, rates_positive|exact small].
+  - intros m _. apply free_part_positive with j; assumption.
+  - intros m beyond.
+    assert (held_load (rate m) frozen i = held_load (rate 1) frozen i) as held.
+    { apply total_ext. intros k small. destruct (frozen k) eqn:ice; [|reflexivity].
+      unfold share. destruct (crosses i k) eqn:here; [apply still; assumption|reflexivity]. }
+    replace ((held_load (rate 1) frozen i + free_load (rate m) frozen i) / capacity i) with (utilisation m i).
+    2:{ rewrite <- held. unfold utilisation, link_use. rewrite (two_parts (rate m) frozen). reflexivity. }
+    pose proof (link_use_positive (rate m) i j (rates_positive m) link path on) as some. fold (utilisation m i) in some.
+    unfold free_load, Rdiv. rewrite (Rmult_comm (total _ _)), <- total_scale.
+    apply total_ext. intros k small. destruct (frozen k) eqn:ice; [lra|].
+    unfold share. destruct (crosses i k) eqn:here; [|lra].
+    rewrite rate_step, (busiest k m) by assumption. unfold Rdiv. apply Rmult_comm.
+Qed.
+
+Lemma one_free_path (rates : nat -> R) (i j : nat) :
+  (j < paths)%nat -> crosses i j = true -> free_load rates (fun k => negb (Nat.eqb k j)) i = rates j.
+Proof.
+  intros path on. unfold free_load. rewrite (total_single paths _ j path).
+  - rewrite Nat.eqb_refl. simpl. apply share_on, on.
+  - intros k _ apart. apply Nat.eqb_neq in apart. rewrite apart. reflexivity.
+Qed.
+
+(** The same where path j alone is free on link i, and the others hold F = Y_i(1) - R_j(1) of it. *)
 Theorem last_free_path_closed_form (n i j : nat) :
   (1 <= n)%nat -> (i < links)%nat -> (j < paths)%nat -> crosses i j = true ->
   (forall k m, (1 <= m)%nat -> (k < paths)%nat -> crosses i k = true -> k <> j -> rate m k = rate 1 k) ->
@@ -203,17 +261,17 @@ Theorem last_free_path_closed_form (n i j : nat) :
   / rate n j - / (capacity i - (load 1 i - rate 1 j)) =
   ((load 1 i - rate 1 j) / capacity i) ^ (n - 1) * (/ rate 1 j - / (capacity i - (load 1 i - rate 1 j))).
 Proof.
-  intros later link path on frozen busiest.
-  apply (lone_path_closed_form (fun m => rate m j)); [| | |exact later].
-  - pose proof (rates_positive 1 j path) as sign.
-    pose proof (load_at_most_capacity 1 i (le_n 1) link) as most.
-    assert (rate 1 j <= load 1 i) as part.
-    { apply rate_at_most_load; [apply all_positive_nonneg, rates_positive|exact path|exact on]. }
-    lra.
-  - intros m _. apply rates_positive, path.
-  - intros m beyond. rewrite rate_step, (busiest m beyond). unfold utilisation, link_use. fold (load m i).
-    pose proof (frozen_rest m i j beyond path on (fun k => frozen k m beyond)) as rest.
-    replace (load m i) with (load 1 i - rate 1 j + rate m j) by lra. reflexivity.
+  intros later link path on still busiest.
+  set (frozen := fun k => negb (Nat.eqb k j)).
+  assert (load 1 i - rate 1 j = held_load (rate 1) frozen i) as held.
+  { unfold load. rewrite (two_parts (rate 1) frozen). unfold frozen. rewrite one_free_path by assumption. lra. }
+  rewrite held, <- (one_free_path (rate n) i j path on), <- (one_free_path (rate 1) i j path on).
+  apply (free_load_closed_form n i j frozen); try assumption.
+  - unfold frozen. rewrite Nat.eqb_refl. reflexivity.
+  - intros k m beyond small here ice. apply still; try assumption.
+    unfold frozen in ice. apply Bool.negb_true_iff, Nat.eqb_neq in ice. exact ice.
+  - intros k m beyond _ _ ice. unfold frozen in ice. apply Bool.negb_false_iff, Nat.eqb_eq in ice. subst k.
+    apply busiest, beyond.
 Qed.
 
 (** ** What the start decides *)
