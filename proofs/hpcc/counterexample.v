@@ -204,4 +204,20 @@ Proof. rewrite one_link_limit by lia. simpl. field. Qed.
 Theorem limit_from_unequal_start : @limit one_link unequal_start 0 = 1.
 Proof. rewrite one_link_limit by lia. simpl. field. Qed.
 
+Lemma three_positive : 0 < 3.
+Proof. lra. Qed.
+
+(** Rates 3 and 3, which overload the link. *)
+Definition overloaded_start : Start one_link := {| start := fun _ => 3; start_positive := fun j _ => three_positive |}.
+
+(** Lemma (i) does not hold at n = 0: the start need not be feasible. *)
+Example first_load_above_capacity : @capacity one_link 0 < @load one_link overloaded_start 0 0.
+Proof. unfold load, link_load, share. simpl. lra. Qed.
+
+(** Lemma (ii) does not hold at n = 0: the first step may lower a rate. *)
+Example first_step_lowers_a_rate : @rate one_link overloaded_start 1 0 < @rate one_link overloaded_start 0 0.
+Proof.
+  rewrite rate_step. unfold highest, path_use, link_use, link_load, share. simpl. rewrite Rmax_right by lra. lra.
+Qed.
+
 End OneLink.
