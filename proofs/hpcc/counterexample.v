@@ -78,6 +78,7 @@ Proof. apply both_rates. Qed.
 Theorem rate_after_two_steps : rate 2 0 = 9 / 5.
 Proof. rewrite growing_rate. simpl pow. field. Qed.
 
+(** One step later flow 0's rate is another. *)
 Theorem rate_after_three_steps : rate 3 0 = 27 / 14.
 Proof. rewrite growing_rate. simpl pow. field. Qed.
 
@@ -148,7 +149,8 @@ Qed.
 
 End TwoLinks.
 
-(** A.2: Lemma (iii) as printed, "R(n) = R for n = I, I+1, ...", is false. *)
+(** A.2: Lemma (iii) as printed, "R(n) = R for n = I, I+1, ...", is false.
+    Claim: hpcc-a2-finite. *)
 Theorem printed_lemma_iii_is_false :
   ~ (forall (net : Network) (initial : Start net) (n j : nat),
        (links <= n)%nat -> (j < paths)%nat -> rate n j = rate links j).

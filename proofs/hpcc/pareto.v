@@ -74,7 +74,8 @@ Proof.
   unfold utilisation in none. lra.
 Qed.
 
-(** Lemma (i) of A.2: after one step, Y(n) <= C, whatever the rates at the start. *)
+(** Lemma (i) of A.2: after one step, Y(n) <= C, whatever the rates at the start.
+    Claim: hpcc-a2-feasible. *)
 Theorem load_at_most_capacity (n i : nat) :
   (1 <= n)%nat -> (i < links)%nat -> load n i <= capacity i.
 Proof.
@@ -102,7 +103,8 @@ Proof.
   intros i link on. apply utilisation_at_most_one; assumption.
 Qed.
 
-(** Lemma (ii) of A.2: after the first step no rate falls. *)
+(** Lemma (ii) of A.2: after the first step no rate falls.
+    Claim: hpcc-a2-monotone. *)
 Theorem rates_never_fall (n j : nat) :
   (1 <= n)%nat -> (j < paths)%nat -> rate n j <= rate (S n) j.
 Proof.
@@ -203,7 +205,8 @@ Proof.
 Qed.
 
 (** A.2, corrected: the room 1 - m_j(n) on a path's most loaded link shrinks geometrically, at least by the factor
-    1 - R_j(1) / max C_i, the maximum over the path's links. The paper has it gone after as many steps as links. *)
+    1 - R_j(1) / max C_i, the maximum over the path's links. The paper has it gone after as many steps as links.
+    Claim: hpcc-a2-rate. *)
 Theorem room_shrinks_geometrically (n j : nat) :
   (1 <= n)%nat -> (j < paths)%nat ->
   1 - highest n j <= (1 - highest 1 j) * (1 - rate 1 j / widest j) ^ (n - 1).
@@ -460,7 +463,8 @@ Proof.
   unfold raised in bad. rewrite Nat.eqb_refl in bad. lra.
 Qed.
 
-(** A.2: the recursion (5)-(6) converges, from any rates above 0, to a Pareto optimal allocation. *)
+(** A.2: the recursion (5)-(6) converges, from any rates above 0, to a Pareto optimal allocation.
+    Claim: hpcc-a2-limit. *)
 Theorem limit_is_pareto_optimal {initial : Start net} : pareto_optimal limit.
 Proof.
   apply saturated_paths_are_optimal; [exact limit_at_most_capacity|exact every_path_ends_saturated].

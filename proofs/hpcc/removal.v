@@ -419,7 +419,8 @@ Proof.
     apply full_closes; assumption.
 Qed.
 
-(** A.2, Lemma (iii), repaired: after at most min(I, J) steps the rates are Pareto optimal. *)
+(** A.2, Lemma (iii), repaired: after at most min(I, J) steps the rates are Pareto optimal.
+    Claim: hpcc-a2-removal. *)
 Theorem repaired_rates_are_pareto_optimal (n : nat) :
   (Nat.min links paths <= n)%nat -> pareto_optimal (repaired_rate n).
 Proof.

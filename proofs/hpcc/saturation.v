@@ -67,7 +67,8 @@ Proof.
   intros full j path on. apply busiest_if_saturated; assumption.
 Qed.
 
-(** A.2, proof: the most loaded link of the network is saturated by the next step. *)
+(** A.2, proof: the most loaded link of the network is saturated by the next step.
+    Claim: hpcc-a2-saturated. *)
 Theorem busiest_link_saturates (n k : nat) :
   (k < links)%nat -> used k -> (forall i, (i < links)%nat -> utilisation n i <= utilisation n k) ->
   load (S n) k = capacity k.
@@ -79,7 +80,8 @@ Proof.
     intros i other _. apply busiest, other.
 Qed.
 
-(** A.2 and 3.2: a single bottleneck is at its target load after one step, and stays there. *)
+(** A.2 and 3.2: a single bottleneck is at its target load after one step, and stays there.
+    Claim: hpcc-a2-one-step. *)
 Theorem single_link_full_after_one_step (n : nat) :
   links = 1%nat -> (1 <= n)%nat -> used 0 -> load n 0 = capacity 0.
 Proof.
@@ -276,7 +278,8 @@ Qed.
 
 (** ** What the start decides *)
 
-(** A.2: the limit depends on the start, for the ratio of the rates of two paths with the same links never changes. *)
+(** A.2: the limit depends on the start, for the ratio of the rates of two paths with the same links never changes.
+    Claim: hpcc-a2-start. *)
 Theorem rates_on_the_same_links_keep_their_ratio (n a b : nat) :
   (a < paths)%nat -> (b < paths)%nat -> (forall i, (i < links)%nat -> crosses i a = crosses i b) ->
   rate n a * start b = rate n b * start a.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
-_TOKENS = re.compile(r"\s*(<->|->|/\\|\\/|<=|>=|<>|=>|[A-Za-z_][\w'.]*|\d+(?:\.\d+)?|[-+*/^()=<>~:,])")
+_TOKENS = re.compile(r"\s*(<->|->|/\\|\\/|<=|>=|<>|=>|[A-Za-z_][\w'.]*|\d+(?:\.\d+)?|[-+*/^(){}=<>~:,@])")
 _COMPARED = {
     "<": lambda a, b: a < b,
     "<=": lambda a, b: a <= b,
@@ -47,7 +47,7 @@ def split(statement: str) -> tuple[str, str]:
     """Split a statement at the colon behind its binders, which may be none."""
     depth = 0
     for at, letter in enumerate(statement):
-        depth += (letter == "(") - (letter == ")")
+        depth += (letter in "({") - (letter in ")}")
         if letter == ":" and not depth:
             return statement[:at].strip(), statement[at + 1 :]
     raise ValueError(f"no colon before the statement: {statement[:60]}")
@@ -98,9 +98,9 @@ class _Reader:
         while self.peek() not in (",", "=>"):
             token = self.take()
             if token == ":":  # the type, up to the bracket or the comma
-                while self.peek() not in (")", ",", "=>"):
+                while self.peek() not in (")", "}", ",", "=>"):
                     self.take()
-            elif token not in "()":
+            elif token not in "(){}":
                 names.append(token)
         return names
 
@@ -157,6 +157,10 @@ class _Reader:
             self.take()
             inner = self.signed()
             return lambda scope: -inner(scope)
+        if self.peek() == "/":  # the reciprocal
+            self.take()
+            below = self.signed()
+            return lambda scope: 1 / Fraction(below(scope))
         return self.raised()
 
     def raised(self) -> Term:
@@ -167,6 +171,8 @@ class _Reader:
         return base
 
     def applied(self) -> Term:
+        if self.peek() == "@":  # that it takes all arguments
+            self.take()
         function = self.atom()
         arguments = []
         while self.peek() == "(" or (re.match(r"[\w]", self.peek()) and self.peek() not in _WORDS):
@@ -183,8 +189,10 @@ class _Reader:
             self.take(")")
             return inner
         if re.match(r"\d", token):
-            value = Fraction(token)
+            value = Fraction(token) if "." in token else int(token)
             return lambda scope: value
+        if token in ("true", "false"):
+            return lambda scope: token == "true"
         if not re.match(r"[A-Za-z_]", token):
             raise ValueError(f"{token} where a name or a number was expected")
         return lambda scope: scope[token]
