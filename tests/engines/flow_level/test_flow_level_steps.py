@@ -500,8 +500,6 @@ def test_a_slot_is_free_as_all_has_gone_and_is_heard_of(
     m.slots.doing[:], m.slots.delivered[0] = [DRAINING, SENDING, SENDING], 1000.0
     m.slots.queue[0], m.slots.flux[0] = queue, flux
     m.slots.delivered_at[0, :], m.slots.delivered_at[0, STEPS - 5] = 5000.0, heard
-    if heard < 999.0:
-        m.slots.delivered_at[0, :] = heard
     arrived(m)
     assert m.slots.doing[0] == (FREE if free else DRAINING)
     assert m.now[USED] == (2 if free else 3)

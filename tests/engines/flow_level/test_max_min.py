@@ -95,6 +95,12 @@ def test_every_transfer_has_a_full_port_on_which_none_has_more(network, seed: in
         assert any(rate[f] >= max(rate[g] for g in crossing[p]) * (1 - 1e-9) for p in full)
 
 
+def test_a_transfer_without_room_is_set_once() -> None:
+    """Notice one that has 0 counted again as more have theirs: then the last of a chain of ports gets none."""
+    there = np.array([[0, -1], [1, -1], [1, 2], [2, 3], [3, -1]], np.int32)
+    np.testing.assert_allclose(filled(there, np.array([0.0, 10.0, 30.0, 100.0])), [0.0, 5.0, 5.0, 25.0, 75.0])
+
+
 def test_acks_take_their_share_of_the_way_back() -> None:
     """Two transfers that face each other: each has what the other's ACKs leave, C/(1 + a)."""
     there = np.array([[0], [1]], np.int32)
