@@ -33,10 +33,10 @@ _FLOWS = {name: specs(Flow)[name] for name in ("start", "initial_rate", "size")}
 _LINKS = {name: specs(Link)[name] for name in ("rate", "delay", "loss")}
 _SENDERS = {"flows": _count("number of flows"), "line_rate": specs(Flow)["line_rate"]}
 _BURSTS = {
-    "bursts": _count("number of bursts"),
-    "burst_start": Spec(units.TIME, "start of the first burst"),
-    "burst_time": Spec(units.TIME, "time from one burst to the next"),
-    "burst_size": Spec(units.SIZE, "bytes of a burst"),
+    "bursts": _count("hosts that send bursts"),
+    "burst_start": Spec(units.TIME, "start of the bursts"),
+    "burst_time": Spec(units.TIME, "time for which flows of the bursts start"),
+    "burst_size": Spec(units.SIZE, "bytes of a flow of the bursts"),
 }
 _FABRIC_SIZES = {name: _count(name) for name in ("pods", "tors", "leaves", "spines", "hosts", "ecmp_seed")}
 _STAGGER = {
