@@ -13,7 +13,7 @@ SHARED := -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-rest
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow mutants lint bench docs results links release-check lock clean
+.PHONY: help venv demo test test-slow mutants lint bench docs results links release-check proofs lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ test-slow: venv ## only the tests marked slow
 
 mutants: venv ## small mistakes in a copy of the sources: do the tests notice? ARGS="--drawn 240 --seed 1", --only NAME, --list, --jobs K
 	@$(BIN)/python -m mutants $(ARGS)
+
+proofs: venv ## have Coq check the theorems in proofs/; without it a line says how to install it
+	@$(BIN)/python -m fluidcc.proofs.verdict.coq $(ARGS)
 
 lint: venv ## ruff (rules and format) and pyright
 	$(BIN)/ruff check .

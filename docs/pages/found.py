@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Collection
 from typing import Any
 
+from docs.pages import errata
 from docs.pages.words import escape, number, slug, table, values_table
+from fluidcc.proofs.verdict.theorems import proof_of
 
 VERDICTS = {
     "holds": ("holds", "success"),
@@ -25,7 +27,13 @@ def pages(claims: Results, figures: Results) -> dict[str, str]:
     """The overview and a page for each paper, by file name."""
     papers = list(dict.fromkeys(claim["paper"] for claim in claims.values()))
     made = {f"found-{slug(paper)}": _paper(paper, claims, figures) for paper in papers}
+    made |= {f"erratum-{slug(paper)}": errata.page(paper, claims.values()) for paper in with_errata(claims)}
     return {"found": _overview(papers, claims, figures), **made}
+
+
+def with_errata(claims: Results) -> list[str]:
+    """List the papers of which a statement is false as printed."""
+    return list(dict.fromkeys(claim["paper"] for claim in claims.values() if claim["verdict"] == "false-as-printed"))
 
 
 def _overview(papers: list[str], claims: Results, figures: Results) -> str:
@@ -62,11 +70,16 @@ def _overview(papers: list[str], claims: Results, figures: Results) -> str:
         ":hidden:",
         "",
         *(f"found-{slug(paper)}" for paper in papers),
+        *(f"erratum-{slug(paper)}" for paper in with_errata(claims)),
         "```",
         "",
         "## What is false as printed, and what to put in its place",
         "",
         *table(["where", "claim", "instead"], wrong),
+        "One page for each paper, to cite: "
+        + ", ".join(f"[{escape(paper)}](erratum-{slug(paper)}.md)" for paper in with_errata(claims))
+        + ".",
+        "",
         "A claim is false if it is under every reading of its words; how each was read, two independent ways to its "
         "numbers, and the sample are on the papers' pages. The arguments in words, and what packets add: "
         "[DCQCN](../findings.md), [HPCC](../findings_hpcc.md), [ACC](../findings_acc.md), "
@@ -97,6 +110,7 @@ def _paper(paper: str, claims: Results, figures: Results) -> str:
 
 def _claim(claim: dict[str, Any]) -> list[str]:
     word, colour = VERDICTS[claim["verdict"]]
+    proof = proof_of(claim["name"])
     lines = [
         f"({claim['name']})=",
         f"## {escape(claim['section'])}: `{claim['name']}`",
@@ -105,6 +119,7 @@ def _claim(claim: dict[str, Any]) -> list[str]:
         "",
         f"{{bdg-{colour}}}`{word}` {escape(_why(claim))}",
         "",
+        *([f"**Proved** by [`{proof}`](../theorems.md), which Coq checks.", ""] if proof else []),
         f"**Sample**: {escape(claim.get('sample') or 'nothing is drawn; there is no sampling error')}.",
         "",
     ]

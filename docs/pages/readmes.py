@@ -1,4 +1,4 @@
-"""Write proofs/PAPER/README.md: claim by claim and figure by figure what was found, with the command.
+"""Write proofs/PAPER/README.md: claim by claim and figure by figure what was found, with the command; and ERRATUM.md.
 
     python -m docs.pages.readmes
 
@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import fluidcc.proofs
+from docs.pages import errata
 from docs.pages.gallery import in_order
 from fluidcc.proofs import papers
 from fluidcc.proofs.verdict.figure import status
 from fluidcc.proofs.verdict.registry import homes
+from fluidcc.proofs.verdict.theorems import theorems
 
 PROOFS = Path(str(fluidcc.proofs.__file__)).parent  # in a checkout a link to proofs/
 # Title and subject of each folder; a claim of another paper than the title says which.
@@ -55,6 +57,10 @@ def page(folder: str, claims: Iterable[Mapping[str, Any]], figures: Iterable[Map
         lines += ["", "## Claims", "", "`fluidcc verify NAME` checks one and shows its numbers.", ""]
         lines += ["| name | section | claim | verdict | conditions, correction | file |", "|---|---|---|---|---|---|"]
         lines += [claim_row(claim, paper) for claim in claims]
+    if own := [theorem for theorem in theorems().values() if theorem.name.startswith(f"{folder}.")]:
+        lines += ["", "## Theorems", "", "Coq checks them for all networks and parameters: `make proofs`.", ""]
+        lines += ["| theorem | what it says | claim |", "|---|---|---|"]
+        lines += [_row(f"`{one.name}`", one.says, ", ".join(f"`{name}`" for name in one.claims)) for one in own]
     if figures := list(figures):
         lines += ["", "## Figures", "", "`fluidcc reproduce NAME` makes one, with its data.", ""]
         lines += ["| name | figure | our numbers | which are not as expected | file |", "|---|---|---|---|---|"]
@@ -63,7 +69,8 @@ def page(folder: str, claims: Iterable[Mapping[str, Any]], figures: Iterable[Map
 
 
 def write() -> None:
-    """Write every folder's README."""
+    """Write every folder's README, and each paper's erratum."""
+    from docs.pages.found import with_errata
     from docs.pages.results import CLAIMS, FIGURES, load
 
     found = {"claim": load(CLAIMS), "reproduces": load(FIGURES)}
@@ -73,6 +80,10 @@ def write() -> None:
             for kind, results in found.items()
         }
         (PROOFS / folder / "README.md").write_text(page(folder, own["claim"], own["reproduces"]), encoding="utf-8")
+        paper = FOLDERS[folder][0]
+        if paper in with_errata(found["claim"]):
+            text = errata.page(paper, found["claim"].values())
+            (PROOFS / folder / "ERRATUM.md").write_text(text, encoding="utf-8")
 
 
 def _file(kind: str, name: str) -> str:

@@ -47,7 +47,7 @@ CONTRACTS: Mapping[str, tuple[type, ...]] = MappingProxyType(
         "fluid": (protocol.Comparing, protocol.Windowed, protocol.Halting),
         "packet": (protocol.Shown,),
         "hybrid": (protocol.HybridSide,),
-        "equilibrium": (protocol.SolvedByMarking, protocol.SolvedByUtilisation, protocol.Random),
+        "equilibrium": (protocol.SolvedByMarking, protocol.SolvedByUtilisation, protocol.Random, protocol.InUpdates),
         "crosscheck": (protocol.CrosscheckSide,),
     }
 )

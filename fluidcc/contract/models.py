@@ -129,6 +129,7 @@ class Equilibrium:
     noise: Callable[..., protocol.Noise] | None = None
     balances: Callable[..., Any] | None = None
     observables: Callable[..., dict[str, float]] | None = None
+    multipliers: Callable[..., protocol.Multipliers] | None = None
 
 
 @dataclasses.dataclass(frozen=True)

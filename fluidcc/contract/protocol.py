@@ -9,7 +9,7 @@ parts are in separate protocols, and `fluidcc.contract.models` fills in what is 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -391,6 +391,38 @@ class SolvedByUtilisation(EquilibriumSide[P_contra], Protocol):
 
     def observables(self, window: float, utilisation: float, /) -> dict[str, float]:
         """Return what `fluidcc equilibrium` shows of a flow, by keys that end in their unit."""
+        ...
+
+
+class Multipliers(NamedTuple):
+    """Factors by which small deviations from an equilibrium are multiplied from one update to the next.
+
+    Parameters
+    ----------
+    period : float
+        Time between updates [s].
+    together, apart : complex
+        The largest of equal flows that change together, and of differences between them.
+    """
+
+    period: float
+    together: complex
+    apart: complex
+
+
+class InUpdates(EquilibriumSide[P_contra], Protocol):
+    """An equilibrium side of a scheme that changes its state in updates, once in a round trip."""
+
+    def multipliers(self, parameters: P_contra, observed: Mapping[str, float], round_trip: float, /) -> Multipliers:
+        """Return the multipliers at an equilibrium, given what `fluidcc equilibrium` shows of a flow.
+
+        Parameters are bound, the round trip is that through empty queues [s].
+
+        Raises
+        ------
+        NoClosedFormError
+            If they are not known there; the message says why, and what to write.
+        """
         ...
 
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Rational
 from typing import Any
 
+from fluidcc.proofs.verdict.theorems import proof_of
+
 HOLDS, CONDITIONAL = "holds", "holds-with-conditions"
 FALSE, AMBIGUOUS = "false-as-printed", "ambiguous"
 UNTESTABLE, UNDECIDED = "not-testable-here", "undecided"
@@ -143,7 +145,8 @@ class Claim:
 
     def as_dict(self) -> dict[str, Any]:
         """Return what is known without running the claim."""
-        return {"name": self.name, "paper": self.paper, "section": self.section, "claim": self.text}
+        said = {"name": self.name, "paper": self.paper, "section": self.section, "claim": self.text}
+        return said | {"proved_by": proof_of(self.name)}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -49,6 +49,8 @@ def print_results(results: Iterable[Result]) -> list[Result]:
             under(f"conditions: {found.conditions}")
         if document["correction"]:
             under(f"instead: {found.correction}" + ("" if found.corrected else " (FAILS ITS OWN CHECK)"))
+        if document["proved_by"]:
+            under(f"proved by {document['proved_by']}, which Coq checks: make proofs")
         if len(found.readings) > 1:
             under("; ".join(f"{reading}: {'yes' if holds else 'no'}" for reading, holds in found.readings.items()))
         if found.evidence:

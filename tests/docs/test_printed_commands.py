@@ -96,7 +96,6 @@ LESS_OF_SAMPLES = {
     "collectives": {'16MB", seeds=5': '1MB", seeds=2', '"64MB"': '"4MB"', '"16MB", ranks=8': '"1MB", ranks=8'},
     "fabrics": {'until="2ms", seeds=5': 'until="500us", seeds=2', 'until="4ms", seeds=8': 'until="200us", seeds=3'},
     "findings_acc": {'until="5ms", threads=1': 'until="100us", threads=1'},
-    "findings_fairness": {"range(3)": "range(1)", "range(8)": "range(1)"},
     "limit_cycles": {"range(6, 17)": "range(8, 11)", "range(2, 21)": "range(8, 11)"},
     "stability": {"range(2, 21, 2)": "(4, 8)", 'until="200ms"': 'until="20ms"', "110e-6, 31": "110e-6, 11"},
     "tuning": {"subject_to=": "evaluations=8, seeds=1, packet_seeds=1, subject_to="},

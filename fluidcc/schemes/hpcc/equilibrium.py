@@ -9,6 +9,7 @@ from fluidcc.contract.bind import binder
 from fluidcc.errors import NoClosedFormError
 from fluidcc.scenario.model import Flow, Scenario
 from fluidcc.schemes.hpcc.fluid import State
+from fluidcc.schemes.hpcc.multipliers import multipliers as multipliers
 from fluidcc.schemes.hpcc.parameters import HPCC
 
 

@@ -19,6 +19,7 @@ from fluidcc.theory.control.fixed_point import Equilibrium
 from fluidcc.theory.control.linearize import Linearization, NoEquilibriumError, linearize
 from fluidcc.theory.control.noise import QueueNoise, queue_noise
 from fluidcc.theory.control.states import UnfilledError, smooth_side
+from fluidcc.theory.control.updates import has_updates, roots_of_updates
 
 # Where the hybrid was within 25 % of the predicted deviation, in nine of ten random settings: benchmarks/noise.py.
 _MARGIN, _CLEAR = 12.0, 4.0  # degrees, deviations
@@ -38,7 +39,8 @@ class Stability:
     stable : bool or None
         Whether all roots of all modes lie left of the axis.
     aggregate_root, fairness_root : complex or None
-        Rightmost root of the merged flows, and of differences between equal flows [1/s].
+        Rightmost root of the merged flows, and of differences between equal flows [1/s]; log(z)/D for a multiplier z
+        of updates a round trip D apart.
     phase_margin, paper_phase_margin : float or None
         Of the loop cut at the most loaded queue [degrees]: exact, and of the scheme's published linearisation.
     gain_margin : float or None
@@ -173,6 +175,8 @@ def stability(scenario: Scenario, *, at: Equilibrium | None = None) -> Stability
     except UnfilledError as error:
         return Stability(count, True, False, state=str(error).removeprefix("linearize: "))
     except NoEquilibriumError as error:
+        if has_updates(scenario):
+            return _of_updates(scenario, count)
         return Stability(count, there, there, state=str(error).removeprefix("linearize: "))
     point = _of(scenario, found, count, at is None or len(found.equilibrium.flows) == 1)
     return _with_noise(point, scenario, found, at)
@@ -200,6 +204,18 @@ def _with_noise(point: Stability, scenario: Scenario, found: Linearization, at: 
     ]
     state = f"in doubt: {', and '.join(doubts)}" if doubts else "ok"
     return dataclasses.replace(point, noise=noise, queue_std_bytes=std, queue_std_state=state)
+
+
+def _of_updates(scenario: Scenario, count: float) -> Stability:
+    """Stability of windows that change in updates, once in a round trip."""
+    try:
+        roots = roots_of_updates(scenario)
+    except NoClosedFormError as error:
+        return Stability(count, None, None, state=str(error))
+    point = Stability(count, True, True, aggregate_root=roots.together, fairness_root=roots.apart)
+    assert point.rightmost_root is not None
+    why = "windows that change in updates have no loop to cut, and no noise is known of them"
+    return dataclasses.replace(point, stable=point.rightmost_root.real < 0, queue_std_state=why)
 
 
 def _of(scenario: Scenario, found: Linearization, count: float, equal: bool) -> Stability:

@@ -141,13 +141,13 @@ def test_a_u_that_hears_of_no_queue_is_not_solved_with_one() -> None:
 
 def test_hpccs_windows_are_a_state_not_an_error() -> None:
     found = stability(fc.incast(4, rate="100Gbps", scheme=fc.HPCC()))
-    assert found.stable is None
-    assert "form='rate'" in found.state
+    assert (found.exists, found.on_ramp, found.stable) == (None, None, None)
+    assert "write base_rtt=" in found.state
 
 
-@pytest.mark.parametrize("scheme", [fc.HPCC(), fc.HPCCMultiQ(), fc.Swift(), fc.DCTCP()])
+@pytest.mark.parametrize("scheme", [fc.HPCCMultiQ(), fc.Swift(), fc.DCTCP()])
 def test_what_jumps_is_not_said_to_have_no_rest(scheme: object) -> None:
-    """HPCC's windows settle, DCTCP's do not: nothing was searched, so nothing is known."""
+    """Notice an answer where nothing was searched."""
     found = stability(fc.incast(4, rate="100Gbps", scheme=scheme))
     assert (found.exists, found.on_ramp, found.stable) == (None, None, None)
     assert ("no equilibrium side" if isinstance(scheme, fc.HPCCMultiQ) else "jumps") in found.state
