@@ -1,7 +1,7 @@
 """Range of validity of the fluid: schemes and patterns for which it was compared with packets.
 
 The bound, stated before the measurement: a time within 5 % of packets' in nine of ten random cases. The numbers are
-from ``python -m benchmarks.fluid_collectives``; the page on the flow level has them with their intervals.
+from ``python -m benchmarks.fluid_collectives``; docs/collectives.md has them with their intervals.
 """
 
 from __future__ import annotations
