@@ -58,7 +58,7 @@ def _entry(claim: Mapping[str, Any]) -> list[str]:
     numbers = [
         f"{name} = {number(value)}" for name, value in claim["evidence"].items() if isinstance(value, int | float)
     ]
-    evidence = "; ".join(filter(None, [claim["sample"], *numbers[:SHOWN]])) or "none but the argument"
+    evidence = "; ".join(filter(None, [claim.get("sample"), *numbers[:SHOWN]])) or "none but the argument"
     theorem = _theorem(claim)
     return [
         f"### {escape(claim['section'])}",
