@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from docs.pages import addresses, commands, found, gallery, results
+from docs.pages import addresses, commands, errata, found, gallery, results
 from docs.pages.words import escape
 from fluidcc.proofs.verdict.figure import status
 
@@ -45,10 +45,20 @@ def test_the_overview_counts() -> None:
         )
     }
     pages = found.pages(claims, {})
-    assert set(pages) == {"found", "found-p-1", "found-q-2"}
+    assert set(pages) == {"found", "found-p-1", "found-q-2", "erratum-q-2"}
     assert "Of 3 claims that were checked, 2 hold as printed" in pages["found"]
     assert r"a\_b is \| c" in pages["found"]
     assert "nothing is drawn" in pages["found-q-2"]
+    for said in (r"a\_b is \| c", "**Instead**: d", "x = 1", "fluidcc verify c", "1 are false as printed"):
+        assert said in pages["erratum-q-2"]
+
+
+def test_errata_say_what_holds_under_a_condition_and_what_is_proved() -> None:
+    """Notice a condition, or a theorem, that is lost on the way to the page that is cited."""
+    text = errata.page("HPCC, SIGCOMM 2019", results.load(results.CLAIMS).values())
+    assert "`hpcc.counterexample.printed_lemma_iii_is_false`" in text
+    assert "fewer than N flows" in text
+    assert "`hpcc-a2-feasible`; `hpcc.pareto.load_at_most_capacity`" in text
 
 
 def test_every_figure_is_in_the_gallery_with_its_command() -> None:
