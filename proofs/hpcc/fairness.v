@@ -237,6 +237,24 @@ Proof.
   assert (register n * 1 <= register n * (target / use n)) by (apply Rmult_le_compat_l; lra). lra.
 Qed.
 
+(** A.3: of a link that is used no more than [use] it grows at least geometrically, by U_target / use in each round
+    trip. *)
+Theorem register_of_idle_link_explodes (target a idle : R) (use register : nat -> R) (n : nat) :
+  0 <= a -> 0 <= register 0%nat -> 0 < idle -> 0 < target ->
+  (forall t, 0 < use t) -> (forall t, use t <= idle) ->
+  (forall t, register (S t) = register t * (target / use t) + a) ->
+  register 0%nat * (target / idle) ^ n <= register n.
+Proof.
+  intros increase begin some aim positive below update. induction n as [|n IH]; [simpl; lra|].
+  assert (0 < target / idle) as factor by (apply Rdiv_lt_0_compat; lra).
+  assert (0 <= register 0%nat * (target / idle) ^ n) as sign by (apply Rmult_le_pos; [lra|apply pow_le; lra]).
+  assert (target / idle <= target / use n) as larger.
+  { apply Rmult_le_compat_l; [lra|]. apply Rinv_le_contravar; [apply positive|apply below]. }
+  rewrite update. simpl.
+  assert (register 0%nat * (target / idle) ^ n * (target / idle) <= register n * (target / use n))
+    by (apply Rmult_le_compat; lra). lra.
+Qed.
+
 (** A register at rest is the smaller, the more its link is used. *)
 Lemma register_falls_with_use (target a low high : R) :
   0 < a -> 0 < target -> target < low -> low < high -> a / (1 - target / high) < a / (1 - target / low).

@@ -9,7 +9,7 @@
     that are still to come; [order_exists] shows that there is such an order for all periods and phases. *)
 
 From Coq Require Import Reals Lra Lia Arith.
-From fluidcc.hpcc Require Import network.
+From fluidcc.hpcc Require Import network power.
 
 Local Open Scope R_scope.
 
@@ -329,16 +329,6 @@ Qed.
 
 End Queue.
 
-Lemma whole_number_above (x : R) : exists n, x < INR n.
-Proof.
-  destruct (Rle_or_lt x 0) as [below|above].
-  - exists 1%nat. simpl. lra.
-  - destruct (archimed_cor1 (/ x) (Rinv_0_lt_compat x above)) as (n & small & positive).
-    exists n. assert (0 < INR n) as sign by (apply lt_0_INR; lia).
-    apply Rinv_lt_contravar in small; [|apply Rmult_lt_0_compat; apply Rinv_0_lt_compat; assumption].
-    rewrite !Rinv_inv in small. exact small.
-Qed.
-
 Section Answers.
 
 Variables (sources : nat) (period phase : nat -> R) (source : nat -> nat).
@@ -363,7 +353,7 @@ Proof.
       unfold Rdiv. rewrite Rmult_assoc, Rinv_l by lra. lra. }
     destruct (archimed_cor1 (1 - 1 / load sources period) slope) as (n & small & positive).
     assert (0 < INR n) as count by (apply lt_0_INR; lia).
-    destruct (whole_number_above (bound + 1 - rest)) as (far & beyond).
+    destruct (whole_number_beyond (bound + 1 - rest)) as (far & _ & beyond).
     pose proof (most (far * n)%nat) as below. unfold wait, start in below.
     pose proof (grows (far * n)%nat over) as above. rewrite mult_INR in above.
     assert (1 <= (1 - 1 / load sources period) * INR n) as step.
