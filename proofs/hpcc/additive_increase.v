@@ -68,7 +68,8 @@ Proof.
   - exists (rates j). split; [exact sign|exact same].
 Qed.
 
-(** A.3: at an equilibrium R = a (1 - U_target / U)^(-1). *)
+(** A.3: at an equilibrium R = a (1 - U_target / U)^(-1).
+    Claim: hpcc-a3-equilibrium. *)
 Theorem rate_at_rest (j : nat) : (j < paths)%nat -> rates j = a / (1 - target / path_use rates j).
 Proof.
   intros path. destruct (rest j path) as [sign same].
@@ -101,7 +102,8 @@ Proof.
 Qed.
 
 (** A.3: "the highest utilization will be less than 100% if a < R (1 - U_target)", and only if: on every path of every
-    network. *)
+    network.
+    Claim: hpcc-a3-below-full. *)
 Theorem below_full_iff_small_increase (j : nat) :
   (j < paths)%nat -> path_use rates j < 1 <-> a < rates j * (1 - target).
 Proof.
@@ -221,7 +223,8 @@ Qed.
 
 (** A.3: "if a is small enough the rates will be approximately max-min fair": at the equilibrium they are exactly
     max-min fair for the capacities at rest. Rates that fit these and give path j more give some path k less that has no
-    more than j. *)
+    more than j.
+    Claim: hpcc-a3-max-min. *)
 Theorem equilibrium_is_max_min_fair (other : nat -> R) (j : nat) :
   (forall i, (i < links)%nat -> link_load other i <= room_at_rest i) ->
   (j < paths)%nat -> rates j < other j ->

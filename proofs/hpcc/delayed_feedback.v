@@ -136,7 +136,8 @@ Proof.
   apply bound. intros m. pose proof (recursion m) as step. simpl in step. rewrite step. ring.
 Qed.
 
-(** A.3: feedback one round trip late is stable, whatever the target and the increase are. *)
+(** A.3: feedback one round trip late is stable, whatever the target and the increase are.
+    Claim: hpcc-a3-stability. *)
 Theorem one_round_trip_late_is_stable (x : nat -> R) : late 1 lambda x -> Un_cv x 0.
 Proof.
   intros recursion.

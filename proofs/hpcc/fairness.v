@@ -334,7 +334,8 @@ Proof.
 Qed.
 
 (** A.3, (7): at an equilibrium of registers the rates are alpha-fair for the capacities U_i C_i: no rates that fit
-    these have a larger sum of utilities. *)
+    these have a larger sum of utilities.
+    Claim: hpcc-a3-alpha-fair. *)
 Theorem registers_give_alpha_fair (other : nat -> R) :
   (forall j, (j < paths)%nat -> worthy alpha (other j)) ->
   (forall i, (i < links)%nat -> link_load other i <= link_use (register_rate alpha registers) i * capacity i) ->

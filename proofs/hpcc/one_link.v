@@ -193,7 +193,8 @@ Proof.
     apply Rmult_lt_reg_r with capacity; [exact room|]. rewrite Rmult_plus_distr_r, whole. lra.
 Qed.
 
-(** 3.3: what is beyond the capacity, of windows the queue: N a - (1 - U_target) C. *)
+(** 3.3: what is beyond the capacity, of windows the queue: N a - (1 - U_target) C.
+    Claim: hpcc-33-beyond. *)
 Theorem excess_at_equilibrium (rates : nat -> R) :
   all_above_zero rates -> still rates -> total flows rates - capacity = INR flows * a - (1 - target) * capacity.
 Proof.
@@ -236,7 +237,8 @@ Proof.
   - assert (0 <= (1 - target) / expected * (expected - INR flows)) by (apply Rmult_le_pos; lra). lra.
 Qed.
 
-(** 3.3: by the rule a link is below its capacity if and only if there are fewer flows than expected. *)
+(** 3.3: by the rule a link is below its capacity if and only if there are fewer flows than expected.
+    Claim: hpcc-33-rule. *)
 Theorem rule_below_full_iff : use rates < 1 <-> INR flows < expected.
 Proof.
   pose proof rule_share as share.
@@ -254,7 +256,8 @@ Proof. intros same. rewrite rule_uses_headroom, same. field. lra. Qed.
 End Rule.
 End One_link.
 
-(** A.3: "a smaller a: slower convergence": the smaller a is, the less a difference shrinks in a round trip. *)
+(** A.3: "a smaller a: slower convergence": the smaller a is, the less a difference shrinks in a round trip.
+    Claim: hpcc-a3-slower. *)
 Theorem smaller_increase_is_slower (flows : nat) (capacity target a b : R) :
   (0 < flows)%nat -> 0 < capacity -> 0 < target -> 0 < a -> a < b ->
   shrink flows capacity target b < shrink flows capacity target a.

@@ -266,7 +266,8 @@ Lemma period_at_95_percent : 50 / (95/100) = IZR 1000 / IZR 19.
 Proof. lra. Qed.
 
 (** A.1: "if the load is 95% of capacity and there are 50 sources then the mean number of packets in the queues is about
-    3": 2.751 wait. *)
+    3": 2.751 wait.
+    Claim: hpcc-a1-mean. *)
 Theorem mean_waiting_at_95_percent (p : nat -> R) :
   (forall k, tail 50 p k = exceeds 50 (50 / (95/100)) k) -> Rabs (mean_waiting 50 p - 275095/100000) < 1/100000.
 Proof.
@@ -294,7 +295,8 @@ Proof.
 Qed.
 
 (** A.1: "the probability there are more than 20 packets in the queue is about 10^-9": 1.53 * 10^-9 that more than 20
-    wait, which is more than 21 in the system. *)
+    wait, which is more than 21 in the system.
+    Claim: hpcc-a1-tail. *)
 Theorem more_than_20_wait_at_95_percent : Rabs (exceeds 50 (50 / (95/100)) 21 - 15297/10^13) < 1/10^13.
 Proof.
   rewrite period_at_95_percent, exceeds_exactly by lia. rewrite (pow_IZR 10 13).
@@ -343,7 +345,8 @@ Proof.
 Qed.
 
 (** A.1: "the mean number of packets in the queue is only about (pi N/8)^0.5": so it is if the packet in service counts
-    as a half, within 10 %. *)
+    as a half, within 10 %.
+    Claim: hpcc-a1-full-load. *)
 Theorem square_root_at_full_load (p : nat -> R) :
   (forall k, (0 < k)%nat -> tail 50 p k = exceeds 50 50 k) ->
   Rabs ((mean_waiting 50 p + 1/2) / sqrt (PI * 50 / 8) - 1) < 1/10.
