@@ -297,33 +297,49 @@ Proof.
   lra.
 Qed.
 
+(** (8) at rest. *)
+Lemma gap_at_rest (p alpha R_T R_C : R) :
+  at_rest s N p alpha R_T R_C ->
+  (R_T - R_C) * a s p R_C = cnp_interval s * increase s * R_C * (c s p + e s p R_C).
+Proof.
+  intros rest. assert (target := target_rests _ _ _ _ _ _ rest). rewrite target_slope_short in target.
+  assert (tau := cnp_interval_positive _ all_positive).
+  replace ((R_T - R_C) * a s p R_C) with (cnp_interval s * ((R_T - R_C) / cnp_interval s * a s p R_C)) by (field; lra).
+  replace ((R_T - R_C) / cnp_interval s * a s p R_C) with (increase s * R_C * (c s p + e s p R_C)) by lra. ring.
+Qed.
+
+(** (9) at rest. *)
+Lemma balance_at_rest (p alpha R_T R_C : R) :
+  at_rest s N p alpha R_T R_C ->
+  alpha * a s p R_C = cnp_interval s * (R_T - R_C) * (b s p + d s p R_C).
+Proof.
+  intros rest. assert (rate := rate_rests _ _ _ _ _ _ rest). rewrite rate_slope_short in rate.
+  assert (tau := cnp_interval_positive _ all_positive).
+  assert (positive_rate := rate_at_rest_positive _ _ _ _ rest).
+  set (bd := b s p + d s p R_C) in *. set (cut := a s p R_C) in *.
+  apply Rmult_eq_reg_l with (R_C / (2 * cnp_interval s)); [| apply Rgt_not_eq, Rdiv_lt_0_compat; lra].
+  replace (R_C / (2 * cnp_interval s) * (alpha * cut)) with (R_C * alpha / (2 * cnp_interval s) * cut)
+    by (field; lra).
+  replace (R_C / (2 * cnp_interval s) * (cnp_interval s * (R_T - R_C) * bd)) with ((R_T - R_C) / 2 * R_C * bd)
+    by (field; lra).
+  lra.
+Qed.
+
 (** ECN or Delay (CoNEXT 2016): the fixed point of DCQCN solves a^2 alpha/((b + d)(c + e)) = tau^2 R_AI R_C. Derived
-    here from (7) to (9). *)
+    here from (8) and (9). *)
 Theorem marking_equation (p alpha R_T R_C : R) :
   at_rest s N p alpha R_T R_C ->
   a s p R_C ^ 2 * alpha / ((b s p + d s p R_C) * (c s p + e s p R_C)) = cnp_interval s ^ 2 * increase s * R_C.
 Proof.
   intros rest. assert (inside := marks_some _ _ _ _ _ _ rest).
   assert (positive_rate := rate_at_rest_positive _ _ _ _ rest).
-  assert (target := target_rests _ _ _ _ _ _ rest). rewrite target_slope_short in target.
-  assert (rate := rate_rests _ _ _ _ _ _ rest). rewrite rate_slope_short in rate.
-  assert (tau := cnp_interval_positive _ all_positive).
+  assert (gap := gap_at_rest _ _ _ _ rest). assert (balance := balance_at_rest _ _ _ _ rest).
   assert (positive_b := b_positive s all_positive p inside).
   assert (positive_c := c_positive s all_positive p inside).
   assert (positive_d := d_positive s R_C all_positive positive_rate p inside).
   assert (positive_e := e_positive s R_C all_positive positive_rate p inside).
   set (bd := b s p + d s p R_C) in *. set (ce := c s p + e s p R_C) in *. set (cut := a s p R_C) in *.
   assert (positive_bd : 0 < bd) by (unfold bd; lra). assert (positive_ce : 0 < ce) by (unfold ce; lra).
-  assert (gap : (R_T - R_C) * cut = cnp_interval s * increase s * R_C * ce).
-  { replace ((R_T - R_C) * cut) with (cnp_interval s * ((R_T - R_C) / cnp_interval s * cut)) by (field; lra).
-    replace ((R_T - R_C) / cnp_interval s * cut) with (increase s * R_C * ce) by lra. ring. }
-  assert (balance : alpha * cut = cnp_interval s * (R_T - R_C) * bd).
-  { apply Rmult_eq_reg_l with (R_C / (2 * cnp_interval s)); [| apply Rgt_not_eq, Rdiv_lt_0_compat; lra].
-    replace (R_C / (2 * cnp_interval s) * (alpha * cut)) with (R_C * alpha / (2 * cnp_interval s) * cut)
-      by (field; lra).
-    replace (R_C / (2 * cnp_interval s) * (cnp_interval s * (R_T - R_C) * bd)) with ((R_T - R_C) / 2 * R_C * bd)
-      by (field; lra).
-    lra. }
   replace (cut ^ 2 * alpha) with (cut * (alpha * cut)) by ring.
   rewrite balance.
   replace (cut * (cnp_interval s * (R_T - R_C) * bd)) with (cnp_interval s * bd * ((R_T - R_C) * cut)) by ring.
@@ -437,6 +453,43 @@ Proof.
   - apply increase_positive, all_positive.
 Qed.
 
+(** Section 5.1, (8) and (9): it is so by less than the geometric mean of R_AI and R_C. *)
+Theorem target_is_near_rate (p alpha R_T R_C : R) :
+  at_rest s N p alpha R_T R_C -> (R_T - R_C) ^ 2 < increase s * R_C.
+Proof.
+  intros rest. assert (inside := marks_some _ _ _ _ _ _ rest).
+  assert (positive_rate := rate_at_rest_positive _ _ _ _ rest).
+  assert (gap := gap_at_rest _ _ _ _ rest). assert (balance := balance_at_rest _ _ _ _ rest).
+  assert (positive_a := a_positive s R_C all_positive positive_rate p inside).
+  assert (positive_b := b_positive s all_positive p inside).
+  assert (positive_c := c_positive s all_positive p inside).
+  assert (positive_d := d_positive s R_C all_positive positive_rate p inside).
+  assert (positive_e := e_positive s R_C all_positive positive_rate p inside).
+  assert (positive_alpha := marked_positive s R_C all_positive positive_rate p inside).
+  assert (small_alpha : marked s p R_C < 1).
+  { unfold marked. assert (unmarked_share := power_positive (1 - p) (alpha_interval s * R_C)). lra. }
+  assert (same : alpha = marked s p R_C) by exact (alpha_at_rest _ _ _ _ rest).
+  assert (tau := cnp_interval_positive _ all_positive).
+  assert (positive_increase := increase_positive _ all_positive).
+  assert (less_c : c s p < b s p).
+  { unfold c. assert (weight : power (1 - p) (stages s * byte_counter s) < 1); [| nra].
+    apply power_below_one; [lra |].
+    apply Rmult_lt_0_compat; [apply stages_positive | apply byte_counter_positive]; exact all_positive. }
+  assert (less_e : e s p R_C < d s p R_C).
+  { unfold e. assert (weight : power (1 - p) (stages s * timer s * R_C) < 1); [| nra].
+    apply power_below_one; [lra |].
+    repeat apply Rmult_lt_0_compat; [apply stages_positive | apply timer_positive | assumption]; exact all_positive. }
+  set (bd := b s p + d s p R_C) in *. set (ce := c s p + e s p R_C) in *. set (cut := a s p R_C) in *.
+  assert (order : 0 < ce < bd) by (unfold ce, bd; lra).
+  assert (product : (R_T - R_C) ^ 2 * bd = increase s * R_C * (alpha * ce)).
+  { apply Rmult_eq_reg_l with (cnp_interval s * cut); [| apply Rgt_not_eq, Rmult_lt_0_compat; assumption].
+    replace (cnp_interval s * cut * ((R_T - R_C) ^ 2 * bd))
+      with ((R_T - R_C) * cut * (cnp_interval s * (R_T - R_C) * bd)) by ring.
+    rewrite gap, <- balance. ring. }
+  apply Rmult_lt_reg_r with bd; [lra |]. rewrite product.
+  apply Rmult_lt_compat_l; [apply Rmult_lt_0_compat; assumption |]. rewrite same. nra.
+Qed.
+
 End FixedPoint.
 
 (** One flow alone would rest with a target above the line rate, to which no NIC lets it rise: that R_T is at most the
@@ -448,4 +501,24 @@ Proof.
   assert (rate := rate_at_rest_is_fair_share s 1 Rlt_0_1 p alpha R_T R_C rest).
   assert (above := target_is_above_rate s 1 all_positive Rlt_0_1 p alpha R_T R_C rest).
   rewrite rate in above. lra.
+Qed.
+
+(** From two flows on it is a consequence, if R_AI is at most half the line rate. *)
+Theorem several_flows_aim_below_the_line (s : settings) (N p alpha R_T R_C : R) :
+  positive s -> 2 <= N -> 2 * increase s <= line_rate s -> at_rest s N p alpha R_T R_C -> R_T < line_rate s.
+Proof.
+  intros all_positive several small rest. assert (some : 0 < N) by lra.
+  assert (rate := queue_rests _ _ _ _ _ _ rest). unfold queue_slope in rate.
+  assert (positive_rate := rate_at_rest_positive s N all_positive some p alpha R_T R_C rest).
+  assert (near := target_is_near_rate s N all_positive some p alpha R_T R_C rest).
+  assert (above := target_is_above_rate s N all_positive some p alpha R_T R_C rest).
+  destruct (Rlt_le_dec R_T (line_rate s)) as [good | bad]; [exact good | exfalso].
+  assert (gap : (N - 1) * R_C <= R_T - R_C) by lra.
+  assert (square : ((N - 1) * R_C) ^ 2 <= (R_T - R_C) ^ 2).
+  { apply pow_incr. split; [apply Rmult_le_pos; lra | exact gap]. }
+  assert (double : 2 * (increase s * R_C) <= N * R_C * R_C).
+  { replace (N * R_C) with (line_rate s) by lra. nra. }
+  assert (flows : N <= 2 * (N - 1) ^ 2) by nra.
+  assert (squares : N * (R_C * R_C) <= 2 * (N - 1) ^ 2 * (R_C * R_C)) by (apply Rmult_le_compat_r; nra).
+  nra.
 Qed.
