@@ -3,7 +3,7 @@
     Coq's [Rpower] is the same number, see [power_is_Rpower], but its logarithm rests on the axiom of the excluded
     middle. This one does not: all that is used of [exp] is 1 + u < exp u, and that it is continuous. *)
 
-From Coq Require Import Reals Lra Psatz.
+From Coq Require Import Reals Lra Lia Psatz.
 
 Open Scope R_scope.
 
@@ -180,3 +180,17 @@ Proof.
   intros positive. unfold power, Rpower. do 2 f_equal. apply exp_injective.
   rewrite exp_log, Rpower.exp_ln by exact positive. reflexivity.
 Qed.
+
+(** * Whole powers *)
+
+Lemma pow_less (x y : R) (n : nat) : 0 <= x < y -> (0 < n)%nat -> x ^ n < y ^ n.
+Proof.
+  intros order some. destruct n as [| n]; [lia |]. simpl.
+  assert (rest : x ^ n <= y ^ n) by (apply pow_incr; lra).
+  assert (positive_y : 0 < y ^ n) by (apply pow_lt; lra).
+  apply Rle_lt_trans with (x * y ^ n); [apply Rmult_le_compat_l; lra |].
+  apply Rmult_lt_compat_r; lra.
+Qed.
+
+Lemma pow_below_one (x : R) (n : nat) : 0 <= x < 1 -> (0 < n)%nat -> x ^ n < 1.
+Proof. intros order some. rewrite <- (pow1 n). apply pow_less; assumption. Qed.

@@ -4,7 +4,7 @@
     sides of the equation for p at Pmax, but those of the byte counter, are whole powers of z. *)
 
 From Coq Require Import Reals Lra Lia Psatz.
-From fluidcc.dcqcn Require Import power hazard fixed_point ramp.
+From fluidcc.dcqcn Require Import power hazard fixed_point ramp cube_root.
 
 Open Scope R_scope.
 
@@ -28,20 +28,6 @@ Qed.
 
 Lemma table14_ramp : is_ramp kmin kmax pmax.
 Proof. unfold is_ramp, kmin, kmax, pmax. lra. Qed.
-
-(** * Powers of numbers below one *)
-
-Lemma pow_less (x y : R) (n : nat) : 0 <= x < y -> (0 < n)%nat -> x ^ n < y ^ n.
-Proof.
-  intros order some. destruct n as [| n]; [lia |]. simpl.
-  assert (rest : x ^ n <= y ^ n) by (apply pow_incr; lra).
-  assert (positive_y : 0 < y ^ n) by (apply pow_lt; lra).
-  apply Rle_lt_trans with (x * y ^ n); [apply Rmult_le_compat_l; lra |].
-  apply Rmult_lt_compat_r; lra.
-Qed.
-
-Lemma pow_below_one (x : R) (n : nat) : 0 <= x < 1 -> (0 < n)%nat -> x ^ n < 1.
-Proof. intros order some. rewrite <- (pow1 n). apply pow_less; assumption. Qed.
 
 (** d at Pmax, as a function of z. *)
 Definition d_of (z : R) : R := 1 / 100 * (z ^ 11 / (1 - z ^ 11)).
@@ -426,4 +412,35 @@ Proof.
   intros some rest. rewrite <- (up_to_10_flows_of_full_packets n some). symmetry.
   apply (fixed_point_exists_iff kmin kmax pmax table14_ramp (table14 1500) (INR n)) with (3 := rest);
     [apply table14_positive; lra | apply (lt_INR 0); lia].
+Qed.
+
+(** With Table 14 the target at rest is below the line rate from two flows on. *)
+Theorem target_is_below_the_line (packet p alpha R_T R_C : R) (n : nat) :
+  0 < packet -> (2 <= n)%nat -> at_rest (table14 packet) (INR n) p alpha R_T R_C -> R_T < 5000000000 / packet.
+Proof.
+  intros positive_packet several rest.
+  apply (several_flows_aim_below_the_line (table14 packet) (INR n)) with (4 := rest).
+  - apply table14_positive, positive_packet.
+  - apply (le_INR 2). exact several.
+  - simpl. apply Rmult_le_reg_r with packet; [exact positive_packet |].
+    replace (2 * (5000000 / packet) * packet) with 10000000 by (field; lra).
+    replace (5000000000 / packet * packet) with 5000000000 by (field; lra). lra.
+Qed.
+
+(** With Table 14 the cube root of ECN or Delay (CoNEXT 2016) is above p for any number of flows. *)
+Theorem cube_root_is_above_with_table14 (packet p alpha R_T R_C p0 : R) (n : nat) :
+  0 < packet -> (1 <= n)%nat -> at_rest (table14 packet) (INR n) p alpha R_T R_C -> 0 < p0 ->
+  let s := table14 packet in
+  p0 ^ 3 = increase s * INR n ^ 2 / (alpha_interval s * line_rate s ^ 2)
+    * (1 / byte_counter s + INR n / (timer s * line_rate s)) ^ 2 ->
+  p < p0.
+Proof.
+  intros positive_packet some rest positive_root s cube.
+  assert (some_flows : 1 <= INR n) by (apply (le_INR 1); exact some).
+  apply (cube_root_is_above s (INR n)) with (3 := rest); try assumption; [| lra | simpl; lra |].
+  - apply table14_positive, positive_packet.
+  - simpl. apply Rmult_le_reg_r with (packet * INR n); [apply Rmult_lt_0_compat; lra |].
+    replace ((55 / 1000000 + 2 * (50 / 1000000)) * (5000000000 / packet / INR n) * (packet * INR n)) with 775000
+      by (field; lra).
+    replace (5 * (10000000 / packet) * (packet * INR n)) with (50000000 * INR n) by (field; lra). lra.
 Qed.
