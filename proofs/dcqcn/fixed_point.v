@@ -493,7 +493,7 @@ Qed.
 End FixedPoint.
 
 (** One flow alone would rest with a target above the line rate, to which no NIC lets it rise: that R_T is at most the
-    line rate is an assumption of section 5.1, and no consequence. *)
+    line rate is an assumption of section 5.1 and does not follow from it. *)
 Theorem one_flow_aims_above_the_line (s : settings) (p alpha R_T R_C : R) :
   positive s -> at_rest s 1 p alpha R_T R_C -> line_rate s < R_T.
 Proof.
@@ -503,7 +503,7 @@ Proof.
   rewrite rate in above. lra.
 Qed.
 
-(** From two flows on it is a consequence, if R_AI is at most half the line rate. *)
+(** From two flows on it does follow, if R_AI is at most half the line rate. *)
 Theorem several_flows_aim_below_the_line (s : settings) (N p alpha R_T R_C : R) :
   positive s -> 2 <= N -> 2 * increase s <= line_rate s -> at_rest s N p alpha R_T R_C -> R_T < line_rate s.
 Proof.

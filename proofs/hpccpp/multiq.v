@@ -52,14 +52,15 @@ Proof. destruct ok. nra. Qed.
 Theorem branches_agree_with_backlog (waits : R) : (w * B + waits) / (w * B) = waits / (w * B) + 1.
 Proof. assert (guarantee := guarantee_positive). field. destruct ok. split; lra. Qed.
 
-(** MultiQ, first branch: without a backlog U is 1 where txRate is the guaranteed rate, *)
+(** MultiQ, first branch: without a backlog U is 1 where txRate is the guaranteed rate. *)
 Theorem utilisation_at_the_guarantee : utilisation B w (w * B) 0 = 1.
 Proof.
   assert (guarantee := guarantee_positive). unfold utilisation.
   destruct (Rle_dec (w * B) (w * B)) as [_ | absurd]; [| lra]. field. destruct ok. split; lra.
 Qed.
 
-(** third branch: but just above it U is at most 2 w/(w + 1), and more for more. U jumps down. *)
+(** MultiQ, third branch: above it and without a backlog U is 2 txRate/(txRate + B). Just above the guaranteed rate this
+    is near 2 w/(w + 1), which is less than 1: U jumps down. *)
 Theorem utilisation_jumps_without_backlog (sent : R) :
   w * B < sent -> utilisation B w sent 0 = 2 * sent / (sent + B).
 Proof.
@@ -188,8 +189,8 @@ Proof.
   - apply one. lra.
 Qed.
 
-(** MultiQ: the condition. A class alone that sends no more than its guarantee stays there for ever if and only if its
-    total increase is at most (1 - eta) w B. *)
+(** MultiQ: the condition. A class alone that sends no more than its guarantee stays there if and only if its total
+    increase is at most (1 - eta) w B. *)
 Theorem locks_in_iff (start : R) :
   0 < start <= w * B ->
   ((forall n, rate B w eta a (fun _ => B) start n <= w * B) <-> a <= (1 - eta) * (w * B)).
@@ -370,7 +371,7 @@ Proof.
   - nra.
 Qed.
 
-(** MultiQ without an increase: an example of what it does instead, a cycle of two round trips. *)
+(** MultiQ without an increase: an example of what happens instead, a cycle of two round trips. *)
 Theorem cycle_of_two (A : R) :
   a = 0 -> w * B < eta * A -> A < eta * (eta * A + B) / 2 ->
   step B w eta a A (step B w eta a A (eta * A)) = eta * A.
@@ -400,7 +401,8 @@ Qed.
 
 (** * Counting what no class uses *)
 
-(** Our rule, no slide's: U over the guarantee or, if that is more, over the present rate and what no class uses. *)
+(** Our rule, which is not in the slides: U over the guarantee or, if that is more, over the present rate and what no
+    class uses. *)
 Definition spare_step (B w eta a A r : R) : R :=
   r * eta / ((Rmin r A + Rmax (r - A) 0) / Rmax (w * B) (Rmin r A + (A - Rmin r A))) + a.
 
