@@ -199,7 +199,8 @@ Proof.
 Qed.
 
 (** ECN or Delay: the cube root is above p, if alpha's interval and two CNP intervals take no longer than F timers, and
-    send no more than F byte counters. *)
+    send no more than F byte counters.
+    Claim: dcqcn-conext-cube-root. *)
 Theorem cube_root_is_above :
   alpha_interval s + 2 * cnp_interval s <= stages s * timer s ->
   (alpha_interval s + 2 * cnp_interval s) * (line_rate s / N) <= stages s * byte_counter s ->
@@ -210,7 +211,8 @@ Proof.
 Qed.
 
 (** ECN or Delay: p is not below the cube root by more than a share of (5 + (F + 2) M) p0/3, where M is at least B and
-    T C/N. So for small p0 they agree. *)
+    T C/N. So for small p0 they agree.
+    Claim: dcqcn-conext-small-p. *)
 Theorem cube_root_is_near (M : R) :
   byte_counter s <= M -> timer s * (line_rate s / N) <= M ->
   p0 * (1 - (5 + (stages s + 2) * M) / 3 * p0) <= p.

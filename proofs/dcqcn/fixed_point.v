@@ -386,7 +386,8 @@ Proof.
 Qed.
 
 (** Section 5.1: (6) to (9), with equal rates, have exactly one fixed point (p, alpha, R_T, R_C) with p in (0, 1), for
-    any positive settings and any number of flows. Whether a queue marks with this p is another question ([ramp.v]). *)
+    any positive settings and any number of flows. Whether a queue marks with this p is another question ([ramp.v]).
+    Claim: dcqcn-51-unique. *)
 Theorem one_fixed_point :
   exists! rest : R * R * R * R, let '(p, alpha, R_T, R_C) := rest in at_rest s N p alpha R_T R_C.
 Proof.
@@ -402,7 +403,8 @@ Proof.
   rewrite (target_at_rest q alpha R_T R_C rest), (alpha_at_rest q alpha R_T R_C rest), rate, <- same. reflexivity.
 Qed.
 
-(** ECN or Delay (CoNEXT 2016): the equation for p has a single root. *)
+(** ECN or Delay (CoNEXT 2016): the equation for p has a single root.
+    Claim: dcqcn-conext-fixed-point. *)
 Theorem marking_equation_has_one_root :
   let R_C := line_rate s / N in
   exists! p, 0 < p < 1

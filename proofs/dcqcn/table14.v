@@ -396,7 +396,8 @@ Proof.
   - exact (few_flows_of_1500_bytes n some).
 Qed.
 
-(** Section 5.1 says that p is less than 1 %: with Table 14 and packets of 1000 B, at rest, up to 14 flows. *)
+(** Section 5.1 says that p is less than 1 %: with Table 14 and packets of 1000 B, at rest, up to 14 flows.
+    Claim: dcqcn-51-marking. *)
 Theorem marking_up_to_one_percent (n : nat) (p alpha R_T R_C : R) :
   (1 <= n)%nat -> at_rest (table14 1000) (INR n) p alpha R_T R_C -> (p <= 1 / 100 <-> (n <= 14)%nat).
 Proof.

@@ -206,7 +206,7 @@ def search(share: Fraction = Fraction(1, CLASSES)) -> Finding:
             ),
         ],
         restricted=finds[PRINTED_AI] and finds[AI] and stays == [ai for ai in increases if FLOWS * ai / LINE < least],
-        conditions="a total additive increase of (1 - eta) w B or more, with five flows and w = "
+        conditions="a total additive increase of more than (1 - eta) w B, with five flows and w = "
         f"{share}, {least * LINE / FLOWS / 1e9:.3f} Gb/s each. With less the recursion locks in at eta w B + N a; "
         f"packets of 1500 B from 1 Gb/s each do up to {max(locked) / 1e9:g} Gb/s, and are served "
         + ", ".join(f"{seen['low', ai]:.3f} B at {ai / 1e9:.3g}" for ai in increases)

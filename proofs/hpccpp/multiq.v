@@ -48,7 +48,8 @@ Proof. destruct ok. nra. Qed.
 
 (** * U and its branches *)
 
-(** MultiQ, first and second branch: with a backlog they agree where txRate is the guaranteed rate. *)
+(** MultiQ, first and second branch: with a backlog they agree where txRate is the guaranteed rate.
+    Claim: hpccpp-multiq-branches. *)
 Theorem branches_agree_with_backlog (waits : R) : (w * B + waits) / (w * B) = waits / (w * B) + 1.
 Proof. assert (guarantee := guarantee_positive). field. destruct ok. split; lra. Qed.
 
@@ -190,7 +191,8 @@ Proof.
 Qed.
 
 (** MultiQ: the condition. A class alone that sends no more than its guarantee stays there if and only if its total
-    increase is at most (1 - eta) w B. *)
+    increase is at most (1 - eta) w B.
+    Claim: hpccpp-multiq-search. *)
 Theorem locks_in_iff (start : R) :
   0 < start <= w * B ->
   ((forall n, rate B w eta a (fun _ => B) start n <= w * B) <-> a <= (1 - eta) * (w * B)).
@@ -342,7 +344,8 @@ Qed.
 
 (** MultiQ without an increase: a class that is left more than w B/eta, and less than eta B/(2 - eta), has no
     equilibrium above its guarantee: its rate changes in every round trip. The slides say that it can be served at any
-    rate. *)
+    rate.
+    Claim: hpccpp-multiq-between. *)
 Theorem no_equilibrium_between (A start : R) (n : nat) :
   a = 0 -> w * B < start -> w * B / eta < A < eta * B / (2 - eta) ->
   rate B w eta a (fun _ => A) start (S n) <> rate B w eta a (fun _ => A) start n.

@@ -291,7 +291,8 @@ Proof.
   apply Rle_trans with (rate1 x); [apply Rmin_l | lra].
 Qed.
 
-(** MultiQ: with increases of at least (1 - eta) w B for both classes, each is served its guarantee at rest. *)
+(** MultiQ: with increases of at least (1 - eta) w B for both classes, each is served its guarantee at rest.
+    Claim: hpccpp-multiq-fair. *)
 Theorem large_increases_are_fair (x : link) :
   possible x -> share B w eta a1 a2 x = x ->
   (1 - eta) * (w * B) <= a1 -> (1 - eta) * ((1 - w) * B) <= a2 ->
