@@ -5,290 +5,9 @@
 
 From Coq Require Import Reals Lra Psatz.
 From Coquelicot Require Import Coquelicot.
+From fluidcc.fairness Require Import slopes gain.
 
 Open Scope R_scope.
-
-(** * Slopes *)
-
-Lemma slope_const (c t : R) : is_derive (fun _ : R => c) t 0.
-Proof. exact (is_derive_const (V := R_NormedModule) c t). Qed.
-
-Lemma slope_id (t : R) : is_derive (fun u : R => u) t 1.
-Proof. exact (is_derive_id (K := R_AbsRing) t). Qed.
-
-Lemma slope_plus (f g : R -> R) (t df dg : R) :
-  is_derive f t df -> is_derive g t dg -> is_derive (fun u => f u + g u) t (df + dg).
-Proof. intros of_f of_g. exact (is_derive_plus f g t df dg of_f of_g). Qed.
-
-Lemma slope_minus (f g : R -> R) (t df dg : R) :
-  is_derive f t df -> is_derive g t dg -> is_derive (fun u => f u - g u) t (df - dg).
-Proof. intros of_f of_g. exact (is_derive_minus f g t df dg of_f of_g). Qed.
-
-Lemma slope_opp (f : R -> R) (t df : R) : is_derive f t df -> is_derive (fun u => - f u) t (- df).
-Proof. intros of_f. exact (is_derive_opp f t df of_f). Qed.
-
-Lemma slope_mult (f g : R -> R) (t df dg : R) :
-  is_derive f t df -> is_derive g t dg -> is_derive (fun u => f u * g u) t (df * g t + f t * dg).
-Proof. intros of_f of_g. exact (is_derive_mult f g t df dg of_f of_g Rmult_comm). Qed.
-
-Lemma slope_exp (f : R -> R) (t df : R) :
-  is_derive f t df -> is_derive (fun u => exp (f u)) t (df * exp (f t)).
-Proof. intros of_f. exact (is_derive_comp exp f t _ _ (is_derive_exp (f t)) of_f). Qed.
-
-(** The slope of an expression of sums, products, divisions by constants and exponentials. *)
-Ltac slopes :=
-  unfold Rdiv;
-  repeat lazymatch goal with
-  | |- is_derive (fun _ => ?c) _ _ => exact (slope_const c _)
-  | |- is_derive (fun u => u) _ _ => exact (slope_id _)
-  | |- is_derive (fun u => _ + _) _ _ => apply slope_plus
-  | |- is_derive (fun u => _ - _) _ _ => apply slope_minus
-  | |- is_derive (fun u => - _) _ _ => apply slope_opp
-  | |- is_derive (fun u => _ * _) _ _ => apply slope_mult
-  | |- is_derive (fun u => exp _) _ _ => apply slope_exp
-  | |- is_derive exp _ _ => apply is_derive_exp
-  | |- is_derive Ropp _ _ => change Ropp with (fun u => - u)
-  | |- is_derive (Rplus ?c) _ _ => change (Rplus c) with (fun u => c + u)
-  | |- is_derive (Rminus ?c) _ _ => change (Rminus c) with (fun u => c - u)
-  | |- is_derive (Rmult ?c) _ _ => change (Rmult c) with (fun u => c * u)
-  end.
-
-Lemma slope_continuous (f : R -> R) (t df : R) : is_derive f t df -> continuous f t.
-Proof. intros of_f. apply (ex_derive_continuous f t). now exists df. Qed.
-
-Lemma integral_of_slope (f df : R -> R) (a b : R) :
-  a <= b -> (forall t, a <= t <= b -> is_derive f t (df t)) -> (forall t, a <= t <= b -> continuous df t) ->
-  is_RInt df a b (f b - f a).
-Proof.
-  intros ordered slope steady.
-  apply (is_RInt_derive f df a b); rewrite Rmin_left, Rmax_right by exact ordered; assumption.
-Qed.
-
-(** A function of positive slope rises. (The standard library's own lemma needs an axiom more.) *)
-Lemma rises (f df : R -> R) (a b : R) :
-  a < b -> (forall t, a <= t <= b -> is_derive f t (df t)) -> (forall t, a <= t <= b -> continuous df t) ->
-  (forall t, a < t < b -> 0 < df t) -> f a < f b.
-Proof.
-  intros ordered slope steady positive.
-  assert (whole := integral_of_slope f df a b (Rlt_le _ _ ordered) slope steady).
-  assert (more := RInt_gt_0 df a b ordered positive steady).
-  rewrite (is_RInt_unique _ _ _ _ whole) in more. lra.
-Qed.
-
-Lemma never_falls (f df : R -> R) (a b : R) :
-  a <= b -> (forall t, a <= t <= b -> is_derive f t (df t)) -> (forall t, a <= t <= b -> continuous df t) ->
-  (forall t, a < t < b -> 0 <= df t) -> f a <= f b.
-Proof.
-  intros ordered slope steady positive.
-  assert (whole := integral_of_slope f df a b ordered slope steady).
-  assert (more := RInt_ge_0 df a b ordered (ex_intro _ _ whole) positive).
-  rewrite (is_RInt_unique _ _ _ _ whole) in more. lra.
-Qed.
-
-Lemma falls (f df : R -> R) (a b : R) :
-  a < b -> (forall t, a <= t <= b -> is_derive f t (df t)) -> (forall t, a <= t <= b -> continuous df t) ->
-  (forall t, a < t < b -> df t < 0) -> f b < f a.
-Proof.
-  intros ordered slope steady negative.
-  enough (- f a < - f b) by lra.
-  apply (rises (fun t => - f t) (fun t => - df t) a b ordered).
-  - intros t inside. apply slope_opp. now apply slope.
-  - intros t inside. apply (continuous_opp df t). now apply steady.
-  - intros t inside. specialize (negative t inside). lra.
-Qed.
-
-(** * The exponential function *)
-
-Lemma exp_above_line (x : R) : 0 < x -> 1 + x < exp x.
-Proof.
-  intros positive.
-  enough (exp 0 - (1 + 0) < exp x - (1 + x)) by (rewrite exp_0 in *; lra).
-  assert (slope : forall t, is_derive (fun u => exp u - (1 + u)) t (exp t - 1)).
-  { intros t. evar_last; [slopes | cbv beta; ring]. }
-  assert (one : forall t, 0 < t -> 1 < exp t).
-  { intros t positive_t. rewrite <- exp_0.
-    apply (rises exp exp 0 t positive_t); intros u _.
-    - apply is_derive_exp.
-    - apply (slope_continuous exp u (exp u)), is_derive_exp.
-    - apply exp_pos. }
-  apply (rises (fun u => exp u - (1 + u)) (fun u => exp u - 1) 0 x positive).
-  - intros t _. apply slope.
-  - intros t _. apply (slope_continuous _ t (exp t)). evar_last; [slopes | cbv beta; ring].
-  - intros t [above _]. specialize (one t above). lra.
-Qed.
-
-Lemma exp_above_parabola (x : R) : 0 < x -> 1 + x + x * x / 2 < exp x.
-Proof.
-  intros positive.
-  enough (exp 0 - (1 + 0 + 0 * 0 / 2) < exp x - (1 + x + x * x / 2)) by (rewrite exp_0 in *; lra).
-  apply (rises (fun u => exp u - (1 + u + u * u / 2)) (fun u => exp u - (1 + u)) 0 x positive).
-  - intros t _. evar_last; [slopes | cbv beta; field].
-  - intros t _. apply (slope_continuous _ t (exp t - 1)). evar_last; [slopes | cbv beta; ring].
-  - intros t [above _]. assert (line := exp_above_line t above). lra.
-Qed.
-
-(** * The sign of (2)
-
-    With a, b = C_i r/(s MTU) and x = beta t/r the difference (2) has the sign of gain - 1. *)
-
-Definition gain (a b x : R) : R := (1 + a * x) * (1 + b * x) * exp (- x).
-
-(** The slope of the gain, over exp(-x). *)
-Definition tilt (a b x : R) : R := a + b - 1 + (2 * a * b - a - b) * x - a * b * (x * x).
-
-Lemma gain_at_start (a b : R) : gain a b 0 = 1.
-Proof. unfold gain. rewrite Ropp_0, exp_0. ring. Qed.
-
-Lemma gain_slope (a b x : R) : is_derive (gain a b) x (exp (- x) * tilt a b x).
-Proof. unfold gain, tilt. evar_last; [slopes | cbv beta; ring]. Qed.
-
-Lemma gain_slope_continuous (a b x : R) : continuous (fun u => exp (- u) * tilt a b u) x.
-Proof.
-  apply (slope_continuous _ x (exp (- x) * (2 * a * b - a - b - a * b * (2 * x) - tilt a b x))).
-  unfold tilt. evar_last; [slopes | cbv beta; ring].
-Qed.
-
-Lemma gain_rises (a b x y : R) : x < y -> (forall z, x < z < y -> 0 < tilt a b z) -> gain a b x < gain a b y.
-Proof.
-  intros ordered up.
-  apply (rises _ (fun u => exp (- u) * tilt a b u) _ _ ordered).
-  - intros z _. apply gain_slope.
-  - intros z _. apply gain_slope_continuous.
-  - intros z inside. apply Rmult_lt_0_compat; [apply exp_pos | now apply up].
-Qed.
-
-Lemma gain_falls (a b x y : R) : x < y -> (forall z, x < z < y -> tilt a b z < 0) -> gain a b y < gain a b x.
-Proof.
-  intros ordered down.
-  apply (falls _ (fun u => exp (- u) * tilt a b u) _ _ ordered).
-  - intros z _. apply gain_slope.
-  - intros z _. apply gain_slope_continuous.
-  - intros z inside. specialize (down z inside). assert (weight := exp_pos (- z)). nra.
-Qed.
-
-(** Where a + b is at most 1 the gain only falls. *)
-Lemma tilt_negative_without (a b x : R) : 0 < a -> 0 < b -> a + b <= 1 -> 0 < x -> tilt a b x < 0.
-Proof.
-  intros a_positive b_positive small positive. unfold tilt.
-  assert (0 < a * b) by now apply Rmult_lt_0_compat.
-  assert (2 * a * b - a - b < 0) by nra.
-  assert (0 < x * x) by now apply Rmult_lt_0_compat.
-  nra.
-Qed.
-
-(** Where the gain has begun to fall it goes on falling. *)
-Lemma tilt_stays_negative (a b x y : R) :
-  0 < a -> 0 < b -> 0 < x -> x < y -> tilt a b x <= 0 -> tilt a b y < 0.
-Proof.
-  intros a_positive b_positive positive ordered down.
-  destruct (Rle_or_lt (a + b) 1) as [small | large].
-  - apply tilt_negative_without; lra.
-  - assert (0 < a * b) by now apply Rmult_lt_0_compat.
-    assert (chord : y * tilt a b x - x * tilt a b y = (y - x) * (a + b - 1 + a * b * (x * y))) by (unfold tilt; ring).
-    assert (0 < x * y) by (apply Rmult_lt_0_compat; lra).
-    assert (0 < (y - x) * (a + b - 1 + a * b * (x * y))) by (apply Rmult_lt_0_compat; nra).
-    assert (y * tilt a b x <= 0) by nra.
-    destruct (Rlt_or_le (tilt a b y) 0) as [less | more]; [exact less | exfalso; nra].
-Qed.
-
-Lemma gain_once_lost (a b x y : R) :
-  0 < a -> 0 < b -> 0 < x -> x < y -> gain a b x <= 1 -> gain a b y < 1.
-Proof.
-  intros a_positive b_positive positive ordered lost.
-  destruct (Rle_or_lt (tilt a b x) 0) as [down | up].
-  - enough (gain a b y < gain a b x) by lra.
-    apply (gain_falls _ _ _ _ ordered). intros z [after _].
-    now apply (tilt_stays_negative a b x z).
-  - exfalso. enough (gain a b 0 < gain a b x) by (rewrite gain_at_start in *; lra).
-    apply (gain_rises _ _ _ _ positive). intros z [above before].
-    destruct (Rlt_or_le 0 (tilt a b z)) as [more | less]; [exact more | exfalso].
-    assert (tilt a b x < 0) by now apply (tilt_stays_negative a b z x).
-    lra.
-Qed.
-
-Lemma gain_without (a b x : R) : 0 < a -> 0 < b -> a + b <= 1 -> 0 < x -> gain a b x < 1.
-Proof.
-  intros a_positive b_positive small positive.
-  rewrite <- (gain_at_start a b). apply (gain_falls _ _ _ _ positive).
-  intros z [above _]. now apply tilt_negative_without.
-Qed.
-
-(** Up to 2 (a + b - 1)/(a^2 + b^2) the gain is above 1: ln(1 + u) > u - u^2/2, in a form without logarithms. *)
-Lemma exp_below (u : R) : 0 < u -> exp (u - u * u / 2) < 1 + u.
-Proof.
-  intros positive.
-  enough (1 < (1 + u) * exp (u * u / 2 - u)).
-  { assert (both : exp (u - u * u / 2) * exp (u * u / 2 - u) = 1)
-      by (rewrite <- exp_plus, <- exp_0; f_equal; ring).
-    assert (weight := exp_pos (u * u / 2 - u)).
-    apply (Rmult_lt_reg_r _ _ _ weight). rewrite both. assumption. }
-  assert (start : (1 + 0) * exp (0 * 0 / 2 - 0) = 1).
-  { replace (0 * 0 / 2 - 0) with 0 by field. rewrite exp_0. ring. }
-  rewrite <- start at 1.
-  apply (rises (fun v => (1 + v) * exp (v * v / 2 - v)) (fun v => v * v * exp (v * v / 2 - v)) 0 u positive).
-  - intros t _. evar_last; [slopes | cbv beta; unfold Rdiv, Rminus; field].
-  - intros t _.
-    apply (slope_continuous _ t ((2 * t + t * t * (t - 1)) * exp (t * t / 2 - t))).
-    evar_last; [slopes | cbv beta; unfold Rdiv, Rminus; field].
-  - intros t [above _]. apply Rmult_lt_0_compat; [nra | apply exp_pos].
-Qed.
-
-Lemma gain_early (a b x : R) :
-  0 < a -> 0 < b -> 0 < x -> x * (a * a + b * b) < 2 * (a + b - 1) -> 1 < gain a b x.
-Proof.
-  intros a_positive b_positive positive early. unfold gain.
-  assert (of_a := exp_below (a * x) (Rmult_lt_0_compat _ _ a_positive positive)).
-  assert (of_b := exp_below (b * x) (Rmult_lt_0_compat _ _ b_positive positive)).
-  assert (pos_a := exp_pos (a * x - a * x * (a * x) / 2)).
-  assert (pos_b := exp_pos (b * x - b * x * (b * x) / 2)).
-  assert (weight := exp_pos (- x)).
-  apply Rlt_trans with (exp (a * x - a * x * (a * x) / 2) * exp (b * x - b * x * (b * x) / 2) * exp (- x)).
-  - rewrite <- !exp_plus.
-    set (sum := _ + _ + - x). enough (0 < sum) by (assert (line := exp_above_line sum ltac:(assumption)); lra).
-    unfold sum. assert (x * (x * (a * a + b * b)) < x * (2 * (a + b - 1))) by (apply Rmult_lt_compat_l; assumption).
-    nra.
-  - apply Rmult_lt_compat_r; [exact weight |].
-    apply Rmult_gt_0_lt_compat; nra.
-Qed.
-
-(** From x = 8 a - 4 on, a the larger of both, the gain is below 1. *)
-Lemma gain_late (a b x : R) : 0 < b -> b <= a -> 0 < x -> 8 * a - 4 <= x -> gain a b x < 1.
-Proof.
-  intros b_positive ordered positive late. unfold gain.
-  assert (half := exp_above_parabola (x / 2) ltac:(lra)).
-  assert (more : 1 + a * x < exp (x / 2)) by nra.
-  assert (square : exp (x / 2) * exp (x / 2) * exp (- x) = 1).
-  { rewrite <- !exp_plus, <- exp_0. f_equal. field. }
-  assert (weight := exp_pos (- x)). rewrite <- square.
-  apply Rmult_lt_compat_r; [exact weight |].
-  apply Rmult_gt_0_lt_compat; nra.
-Qed.
-
-Lemma gain_continuous (a b : R) : continuity (gain a b).
-Proof.
-  intros x. apply continuity_pt_filterlim.
-  exact (slope_continuous _ x _ (gain_slope a b x)).
-Qed.
-
-Lemma gain_crosses (a b : R) : 0 < b -> b <= a -> 1 < a + b -> exists x, 0 < x /\ gain a b x = 1.
-Proof.
-  intros b_positive ordered large.
-  assert (squares : 0 < a * a + b * b) by nra.
-  set (early := (a + b - 1) / (a * a + b * b)).
-  assert (early_positive : 0 < early) by (apply Rdiv_lt_0_compat; lra).
-  set (late := Rmax early (8 * a - 4)).
-  assert (above : 1 < gain a b early).
-  { apply gain_early; try lra. unfold early.
-    replace ((a + b - 1) / (a * a + b * b) * (a * a + b * b)) with (a + b - 1) by (field; lra). lra. }
-  assert (below : gain a b late < 1).
-  { apply gain_late; try lra.
-    - apply Rlt_le_trans with early; [exact early_positive | apply Rmax_l].
-    - apply Rmax_r. }
-  destruct (IVT_gen (gain a b) early late 1 (gain_continuous a b)) as [x [inside value]].
-  { rewrite Rmin_right, Rmax_left by lra. lra. }
-  exists x. split; [| exact value].
-  rewrite Rmin_left in inside by apply Rmax_l. lra.
-Qed.
 
 (** * The paper's model *)
 
@@ -421,3 +140,430 @@ Proof.
 Qed.
 
 End Solutions.
+
+Section TwoFlows.
+
+Variables beta r s MTU C1 C0 : R.
+Hypotheses (beta_positive : 0 < beta) (r_positive : 0 < r) (s_positive : 0 < s) (MTU_positive : 0 < MTU).
+Hypotheses (slow_positive : 0 < C0) (faster : C0 < C1).
+
+Let sample_positive : 0 < s * MTU.
+Proof. now apply Rmult_lt_0_compat. Qed.
+
+Let A := C1 * r / (s * MTU).
+Let B := C0 * r / (s * MTU).
+
+Lemma B_positive : 0 < B.
+Proof. apply Rdiv_lt_0_compat; [now apply Rmult_lt_0_compat | exact sample_positive]. Qed.
+
+Lemma A_above_B : B < A.
+Proof. apply Rmult_lt_compat_r; [now apply Rinv_0_lt_compat | now apply Rmult_lt_compat_r]. Qed.
+
+(** The paper's condition in A and B. *)
+Lemma condition_in_loads : 1 / r < (C1 + C0) / (s * MTU) <-> 1 < A + B.
+Proof.
+  assert (same : A + B = r * ((C1 + C0) / (s * MTU))) by (unfold A, B; field; lra).
+  assert (unit : r * (1 / r) = 1) by (field; lra).
+  rewrite same. split; intros large.
+  - rewrite <- unit. now apply Rmult_lt_compat_l.
+  - apply (Rmult_lt_reg_l r); [exact r_positive | now rewrite unit].
+Qed.
+
+Lemma time_positive (t : R) : 0 < t <-> 0 < beta * t / r.
+Proof.
+  replace (beta * t / r) with (t * (beta / r)) by (field; lra).
+  assert (scale : 0 < beta / r) by now apply Rdiv_lt_0_compat.
+  split; intros positive; [now apply Rmult_lt_0_compat | nra].
+Qed.
+
+Lemma time_ordered (t u : R) : t < u -> beta * t / r < beta * u / r.
+Proof.
+  intros ordered. apply Rmult_lt_compat_r; [now apply Rinv_0_lt_compat | now apply Rmult_lt_compat_l].
+Qed.
+
+Lemma load_times (C t : R) : C * r / (s * MTU) * (beta * t / r) = beta * C * t / (s * MTU).
+Proof. field. lra. Qed.
+
+Lemma difference_by_gain (t : R) :
+  0 <= t ->
+  difference beta r s MTU C1 C0 t =
+  (C1 - C0) / ((1 + A * (beta * t / r)) * (1 + B * (beta * t / r))) * (gain A B (beta * t / r) - 1).
+Proof.
+  intros later. unfold difference, per_trip, per_acks, gain.
+  rewrite <- !load_times. fold A B. set (x := beta * t / r).
+  assert (0 <= x) by (unfold x; apply Rdiv_le_0_compat; [apply Rmult_le_pos |]; lra).
+  assert (positive := B_positive). assert (larger := A_above_B).
+  replace (beta * C1 * t / (s * MTU)) with (A * x) by (unfold A, x; field; lra).
+  replace (beta * C0 * t / (s * MTU)) with (B * x) by (unfold B, x; field; lra).
+  assert (0 <= A * x) by (apply Rmult_le_pos; lra). assert (0 <= B * x) by (apply Rmult_le_pos; lra).
+  assert (cross : C1 * B = C0 * A) by (unfold A, B; field; lra).
+  transitivity ((C1 - C0) * exp (- x) - (C1 - C0) / ((1 + A * x) * (1 + B * x))).
+  - enough (C1 / (1 + A * x) - C0 / (1 + B * x) = (C1 - C0) / ((1 + A * x) * (1 + B * x))) by lra.
+    replace (C1 - C0) with (C1 * (1 + B * x) - C0 * (1 + A * x)) by nra. field. lra.
+  - field. lra.
+Qed.
+
+Lemma divisors_positive (t : R) :
+  0 <= t -> 0 < (C1 - C0) / ((1 + A * (beta * t / r)) * (1 + B * (beta * t / r))).
+Proof.
+  intros later.
+  assert (0 <= beta * t / r) by (apply Rdiv_le_0_compat; [apply Rmult_le_pos |]; lra).
+  assert (positive := B_positive). assert (larger := A_above_B).
+  apply Rdiv_lt_0_compat; [lra | apply Rmult_lt_0_compat; nra].
+Qed.
+
+Lemma ahead_by_gain (t : R) :
+  0 <= t -> 0 < difference beta r s MTU C1 C0 t <-> 1 < gain A B (beta * t / r).
+Proof.
+  intros later. rewrite difference_by_gain by exact later.
+  assert (factor := divisors_positive t later). split; intros more; nra.
+Qed.
+
+Lemma behind_by_gain (t : R) :
+  0 <= t -> difference beta r s MTU C1 C0 t < 0 <-> gain A B (beta * t / r) < 1.
+Proof.
+  intros later. rewrite difference_by_gain by exact later.
+  assert (factor := divisors_positive t later). split; intros less; nra.
+Qed.
+
+Lemma level_by_gain (t : R) :
+  0 <= t -> difference beta r s MTU C1 C0 t = 0 <-> gain A B (beta * t / r) = 1.
+Proof.
+  intros later.
+  destruct (ahead_by_gain t later) as [ahead ahead_back], (behind_by_gain t later) as [behind behind_back].
+  split; intros level; apply Rle_antisym; apply Rnot_lt_le; intros other.
+  - specialize (ahead_back other). lra.
+  - specialize (behind_back other). lra.
+  - specialize (ahead other). lra.
+  - specialize (behind other). lra.
+Qed.
+
+(** Section IV-B, (2): the difference of any rates that solve the paper's equations from these starts is the one
+    of the closed forms. *)
+Theorem difference_of_solutions (R1 R0 S1 S0 : R -> R) (t : R) :
+  decreases_per_trip beta r R1 -> decreases_per_trip beta r R0 ->
+  decreases_per_acks beta s MTU S1 -> decreases_per_acks beta s MTU S0 ->
+  R1 0 = C1 -> S1 0 = C1 -> R0 0 = C0 -> S0 0 = C0 -> 0 <= t ->
+  (R1 t - R0 t) - (S1 t - S0 t) = difference beta r s MTU C1 C0 t.
+Proof.
+  intros of_R1 of_R0 of_S1 of_S0 R1_start S1_start R0_start S0_start later. unfold difference.
+  rewrite (per_trip_is_the_only_solution beta r C1 r_positive R1 t of_R1 R1_start later).
+  rewrite (per_trip_is_the_only_solution beta r C0 r_positive R0 t of_R0 R0_start later).
+  rewrite (per_acks_is_the_only_solution beta s MTU C1) with (X := S1); auto; [| lra].
+  rewrite (per_acks_is_the_only_solution beta s MTU C0) with (X := S0); auto.
+Qed.
+
+(** Section IV-B: the slope of (2) at 0, by the paper's equations, is positive if and only if
+    1/r < (C1 + C0)/(s MTU), as the paper says. *)
+Theorem gap_closes_sooner_iff :
+  0 < (- (beta * C1 / r) - - (beta * C0 / r)) - (- (beta * C1 ^ 2 / (s * MTU)) - - (beta * C0 ^ 2 / (s * MTU)))
+  <-> 1 / r < (C1 + C0) / (s * MTU).
+Proof.
+  replace (_ - _) with (beta * (C1 - C0) * ((C1 + C0) / (s * MTU) - 1 / r)) by (field; lra).
+  assert (0 < beta * (C1 - C0)) by (apply Rmult_lt_0_compat; lra).
+  split; intros positive; nra.
+Qed.
+
+(** Section IV-B, (2): both are equally fair at the start. *)
+Theorem level_at_start : difference beta r s MTU C1 C0 0 = 0.
+Proof.
+  apply level_by_gain; [lra |]. replace (beta * 0 / r) with 0 by (field; lra). apply gain_at_start.
+Qed.
+
+(** Section IV-B, (2): under the condition sampling is ahead at least until
+    2 (A + B - 1)/(A^2 + B^2) r/beta, where A, B = C_i r/(s MTU). *)
+Theorem ahead_early (t : R) :
+  0 < t ->
+  t * beta * ((C1 * r / (s * MTU)) ^ 2 + (C0 * r / (s * MTU)) ^ 2) <
+    2 * r * (C1 * r / (s * MTU) + C0 * r / (s * MTU) - 1) ->
+  0 < difference beta r s MTU C1 C0 t.
+Proof.
+  fold A B. intros positive early. apply ahead_by_gain; [lra |].
+  assert (low := B_positive). assert (larger := A_above_B).
+  apply gain_early; try lra; [now apply (proj1 (time_positive t)) |].
+  replace (beta * t / r * (A * A + B * B)) with (t * beta * (A ^ 2 + B ^ 2) / r) by (field; lra).
+  apply (Rmult_lt_reg_r r); [exact r_positive |].
+  replace (t * beta * (A ^ 2 + B ^ 2) / r * r) with (t * beta * (A ^ 2 + B ^ 2)) by (field; lra). lra.
+Qed.
+
+(** Section IV-B, (2): from (8 A - 4) r/beta on sampling is behind, where A = C1 r/(s MTU). *)
+Theorem behind_late (t : R) :
+  0 < t -> (8 * (C1 * r / (s * MTU)) - 4) * (r / beta) <= t -> difference beta r s MTU C1 C0 t < 0.
+Proof.
+  fold A. intros positive late. apply behind_by_gain; [lra |].
+  assert (low := B_positive). assert (larger := A_above_B).
+  apply gain_late; try lra; [now apply (proj1 (time_positive t)) |].
+  replace (8 * A - 4) with (beta * ((8 * A - 4) * (r / beta)) / r) by (field; lra).
+  apply Rmult_le_compat_r; [now apply Rlt_le, Rinv_0_lt_compat | now apply Rmult_le_compat_l; [apply Rlt_le |]].
+Qed.
+
+(** Section IV-B, (2): where sampling is no longer ahead it is behind from then on. *)
+Theorem once_lost_stays_behind (t u : R) :
+  0 < t -> t < u -> difference beta r s MTU C1 C0 t <= 0 -> difference beta r s MTU C1 C0 u < 0.
+Proof.
+  intros positive ordered lost. apply behind_by_gain; [lra |].
+  assert (low := B_positive). assert (larger := A_above_B).
+  apply (gain_once_lost A B (beta * t / r) (beta * u / r)); try lra.
+  - now apply (proj1 (time_positive t)).
+  - now apply time_ordered.
+  - apply Rnot_lt_le. intros more. apply ahead_by_gain in more; lra.
+Qed.
+
+(** Section IV-B, (2): before a time at which sampling is not behind it is ahead. *)
+Theorem ahead_until (t u : R) :
+  0 < t -> t < u -> 0 <= difference beta r s MTU C1 C0 u -> 0 < difference beta r s MTU C1 C0 t.
+Proof.
+  intros positive ordered held. apply Rnot_le_lt. intros lost.
+  assert (behind := once_lost_stays_behind t u positive ordered lost). lra.
+Qed.
+
+(** Section IV-B: without the condition the difference (2) is negative at all times. *)
+Theorem behind_without_condition (t : R) :
+  (C1 + C0) / (s * MTU) <= 1 / r -> 0 < t -> difference beta r s MTU C1 C0 t < 0.
+Proof.
+  intros small positive. apply behind_by_gain; [lra |].
+  assert (low := B_positive). assert (larger := A_above_B).
+  apply gain_without; try lra.
+  - apply Rnot_lt_le. intros large. apply condition_in_loads in large. lra.
+  - now apply (proj1 (time_positive t)).
+Qed.
+
+(** Section IV-B: the difference (2) is positive just after 0 if and only if the paper's condition is met. *)
+Theorem ahead_at_first_iff :
+  (exists until, 0 < until /\ forall t, 0 < t < until -> 0 < difference beta r s MTU C1 C0 t)
+  <-> 1 / r < (C1 + C0) / (s * MTU).
+Proof.
+  split.
+  - intros [until [until_positive ahead]]. apply Rnot_le_lt. intros small.
+    assert (behind := behind_without_condition (until / 2) small ltac:(lra)).
+    specialize (ahead (until / 2) ltac:(lra)). lra.
+  - intros large. apply condition_in_loads in large.
+    assert (low := B_positive). assert (larger := A_above_B).
+    assert (squares : 0 < A ^ 2 + B ^ 2) by nra.
+    exists (2 * r * (A + B - 1) / (beta * (A ^ 2 + B ^ 2))).
+    assert (both : 0 < beta * (A ^ 2 + B ^ 2)) by now apply Rmult_lt_0_compat.
+    split; [apply Rdiv_lt_0_compat; [nra | exact both] |].
+    intros t [above before]. apply ahead_early; [exact above |]. fold A B.
+    apply (Rmult_lt_compat_r _ _ _ both) in before.
+    replace (2 * r * (A + B - 1) / (beta * (A ^ 2 + B ^ 2)) * (beta * (A ^ 2 + B ^ 2)))
+      with (2 * r * (A + B - 1)) in before by (field; lra). lra.
+Qed.
+
+(** Section IV-B: under the paper's condition the difference (2) is positive up to one time and negative after it.
+    (The paper has it positive throughout.) *)
+Theorem difference_changes_sign_once :
+  1 / r < (C1 + C0) / (s * MTU) ->
+  exists change, 0 < change /\ difference beta r s MTU C1 C0 change = 0 /\
+    (forall t, 0 < t < change -> 0 < difference beta r s MTU C1 C0 t) /\
+    (forall t, change < t -> difference beta r s MTU C1 C0 t < 0).
+Proof.
+  intros large. apply condition_in_loads in large.
+  assert (low := B_positive). assert (larger := A_above_B).
+  destruct (gain_crosses A B low ltac:(lra) large) as [x [x_positive crosses]].
+  exists (x * r / beta).
+  assert (back : beta * (x * r / beta) / r = x) by (field; lra).
+  assert (change_positive : 0 < x * r / beta) by (apply time_positive; now rewrite back).
+  assert (level : difference beta r s MTU C1 C0 (x * r / beta) = 0).
+  { apply level_by_gain; [lra |]. now rewrite back. }
+  split; [exact change_positive | split; [exact level | split]].
+  - intros t [above before]. apply (ahead_until t (x * r / beta)); lra.
+  - intros t after. apply (once_lost_stays_behind (x * r / beta) t); lra.
+Qed.
+
+(** Section IV-B: there is no second time at which (2) changes its sign. *)
+Theorem change_of_sign_is_unique (t u : R) :
+  0 < t -> 0 < u -> difference beta r s MTU C1 C0 t = 0 -> difference beta r s MTU C1 C0 u = 0 -> t = u.
+Proof.
+  intros t_positive u_positive t_level u_level.
+  destruct (Rtotal_order t u) as [before | [same | after]]; [| exact same |]; exfalso.
+  - assert (behind := once_lost_stays_behind t u t_positive before ltac:(lra)). lra.
+  - assert (behind := once_lost_stays_behind u t u_positive after ltac:(lra)). lra.
+Qed.
+
+(** Section IV-B: "over time the fairness difference diminishes": it stays below (C1 - C0) exp(-beta t/r). *)
+Theorem difference_diminishes (t : R) :
+  0 <= t -> difference beta r s MTU C1 C0 t < (C1 - C0) * exp (- (beta * t / r)).
+Proof.
+  intros later. rewrite difference_by_gain by exact later.
+  assert (factor := divisors_positive t later). set (x := beta * t / r) in *.
+  assert (0 <= x) by (unfold x; apply Rdiv_le_0_compat; [apply Rmult_le_pos |]; lra).
+  assert (low := B_positive). assert (larger := A_above_B).
+  assert (whole : (C1 - C0) / ((1 + A * x) * (1 + B * x)) * gain A B x = (C1 - C0) * exp (- x)).
+  { unfold gain. field. nra. }
+  lra.
+Qed.
+
+(** Section IV-B: as a ratio the rates become fair with sampling: this is what is left at t. *)
+Theorem ratio_with_sampling (t : R) :
+  0 <= t ->
+  per_acks beta s MTU C1 t / per_acks beta s MTU C0 t = 1 + (C1 - C0) / (C0 * (1 + beta * C1 * t / (s * MTU))).
+Proof.
+  intros later. unfold per_acks.
+  assert (fast := divisor_above_one beta s MTU C1 beta_positive s_positive MTU_positive ltac:(lra) t later).
+  assert (slow := divisor_above_one beta s MTU C0 beta_positive s_positive MTU_positive ltac:(lra) t later).
+  assert (cross : beta * C0 * t / (s * MTU) = C0 * (beta * C1 * t / (s * MTU)) / C1) by (field; lra).
+  rewrite cross in *. set (x := beta * C1 * t / (s * MTU)) in *. field.
+  repeat split; try lra.
+  intros zero. apply (Rmult_eq_compat_r (/ C1)) in zero.
+  replace ((C1 + C0 * x) * / C1) with (1 + C0 * x / C1) in zero by (field; lra). lra.
+Qed.
+
+(** Section IV-B: with sampling the ratio of the rates falls at all times, *)
+Theorem ratio_with_sampling_falls (t u : R) :
+  0 <= t -> t < u ->
+  per_acks beta s MTU C1 u / per_acks beta s MTU C0 u < per_acks beta s MTU C1 t / per_acks beta s MTU C0 t.
+Proof.
+  intros later ordered. rewrite !ratio_with_sampling by lra.
+  assert (first := divisor_above_one beta s MTU C1 beta_positive s_positive MTU_positive ltac:(lra) t later).
+  assert (more : beta * C1 * t / (s * MTU) < beta * C1 * u / (s * MTU)).
+  { apply Rmult_lt_compat_r; [now apply Rinv_0_lt_compat |].
+    apply Rmult_lt_compat_l; [apply Rmult_lt_0_compat; lra | exact ordered]. }
+  apply Rplus_lt_compat_l, Rmult_lt_compat_l; [lra |].
+  apply Rinv_lt_contravar; [apply Rmult_lt_0_compat; nra | nra].
+Qed.
+
+(** and tends to 1. *)
+Theorem ratio_with_sampling_tends_to_one (t : R) :
+  0 < t ->
+  per_acks beta s MTU C1 t / per_acks beta s MTU C0 t - 1 < s * MTU * (C1 - C0) / (beta * C0 * C1) / t.
+Proof.
+  intros positive. rewrite ratio_with_sampling by lra.
+  replace (s * MTU * (C1 - C0) / (beta * C0 * C1) / t) with ((C1 - C0) / (C0 * (beta * C1 * t / (s * MTU))))
+    by (field; lra).
+  assert (amount : 0 < beta * C1 * t / (s * MTU)).
+  { apply Rdiv_lt_0_compat; [repeat apply Rmult_lt_0_compat; lra | exact sample_positive]. }
+  set (x := beta * C1 * t / (s * MTU)) in *.
+  enough ((C1 - C0) / (C0 * (1 + x)) < (C1 - C0) / (C0 * x)) by lra.
+  apply Rmult_lt_compat_l; [lra |].
+  apply Rinv_lt_contravar; [apply Rmult_lt_0_compat; nra | nra].
+Qed.
+
+(** Section IV-B: a decrease per round trip leaves the ratio of the rates as it was, which (2) does not show. *)
+Theorem ratio_per_trip_stays (t : R) : per_trip beta r C1 t / per_trip beta r C0 t = C1 / C0.
+Proof. unfold per_trip. assert (weight := exp_pos (- (beta * t / r))). field. lra. Qed.
+
+(** Section IV-B: over one decrease interval f = s MTU/S the rate is multiplied by 1/(1 + beta) (the paper: "decreases
+    by a factor of beta"). *)
+Theorem interval_of_sampling (t : R) :
+  0 <= t -> per_acks beta s MTU C1 (t + s * MTU / per_acks beta s MTU C1 t) = per_acks beta s MTU C1 t / (1 + beta).
+Proof.
+  intros later. unfold per_acks.
+  assert (divisor := divisor_above_one beta s MTU C1 beta_positive s_positive MTU_positive ltac:(lra) t later).
+  set (x := 1 + beta * C1 * t / (s * MTU)) in *.
+  assert (shifted : 1 + beta * C1 * (t + s * MTU / (C1 / x)) / (s * MTU) = x * (1 + beta)).
+  { replace (beta * C1 * (t + s * MTU / (C1 / x)) / (s * MTU)) with (beta * C1 * t / (s * MTU) + beta * x)
+      by (field; lra). unfold x. ring. }
+  rewrite shifted. field. lra.
+Qed.
+
+(** Section IV-B: and over a round trip, in the other model, by exp(-beta). *)
+Theorem interval_per_trip (t : R) : per_trip beta r C1 (t + r) = exp (- beta) * per_trip beta r C1 t.
+Proof.
+  unfold per_trip. replace (- (beta * (t + r) / r)) with (- beta + - (beta * t / r)) by (field; lra).
+  rewrite exp_plus. ring.
+Qed.
+
+End TwoFlows.
+
+(** * Figure 4
+
+    beta = 0.5, r = 30 000 ns, s = 30, MTU = 1000 B, C1 and C0 100 and 50 Gb/s, 12.5 and 6.25 B/ns. *)
+
+Lemma power_at_most (p q m : Z) (n : nat) :
+  (0 < q)%Z -> (p ^ Z.of_nat n <= m * q ^ Z.of_nat n)%Z -> (IZR p / IZR q) ^ n <= IZR m.
+Proof.
+  intros q_positive below. apply IZR_lt in q_positive. apply IZR_le in below.
+  rewrite mult_IZR, <- !pow_IZR in below.
+  unfold Rdiv. rewrite Rpow_mult_distr, pow_inv by lra.
+  assert (whole := pow_lt _ n q_positive).
+  apply (Rmult_le_reg_r (IZR q ^ n)); [exact whole |]. rewrite Rmult_assoc, Rinv_l; lra.
+Qed.
+
+Lemma power_at_least (p q m : Z) (n : nat) :
+  (0 < q)%Z -> (m * q ^ Z.of_nat n <= p ^ Z.of_nat n)%Z -> IZR m <= (IZR p / IZR q) ^ n.
+Proof.
+  intros q_positive above. apply IZR_lt in q_positive. apply IZR_le in above.
+  rewrite mult_IZR, <- !pow_IZR in above.
+  unfold Rdiv. rewrite Rpow_mult_distr, pow_inv by lra.
+  assert (whole := pow_lt _ n q_positive).
+  apply (Rmult_le_reg_r (IZR q ^ n)); [exact whole |]. rewrite Rmult_assoc, Rinv_l; lra.
+Qed.
+
+Lemma exp_power (x : R) (n : nat) : exp x ^ n = exp (INR n * x).
+Proof.
+  induction n as [| n same]; [simpl; now rewrite Rmult_0_l, exp_0 |].
+  rewrite S_INR. simpl pow. rewrite same, <- exp_plus. f_equal. ring.
+Qed.
+
+Lemma exp_of_87_tenths : exp (87 / 10) <= 6030.
+Proof.
+  assert (small : exp (87 / 10 / 256) <= 1034583 / 1000000).
+  { set (u := 34583 / 1000000). apply Rle_trans with (exp (u - u * u / 2)).
+    - destruct (Rle_lt_or_eq_dec (87 / 10 / 256) (u - u * u / 2)) as [less | same]; [unfold u; lra | |].
+      + apply Rlt_le. set (more := u - u * u / 2 - 87 / 10 / 256).
+        replace (u - u * u / 2) with (87 / 10 / 256 + more) by (unfold more; ring).
+        rewrite exp_plus. assert (line := exp_above_line more ltac:(unfold more; lra)).
+        assert (weight := exp_pos (87 / 10 / 256)). assert (0 < more) by (unfold more; lra). nra.
+      + rewrite same. apply Rle_refl.
+    - assert (below := exp_below u ltac:(unfold u; lra)). unfold u in *. lra. }
+  replace (87 / 10) with (INR 256 * (87 / 10 / 256)) by (rewrite INR_IZR_INZ; simpl; field).
+  rewrite <- exp_power. apply Rle_trans with ((1034583 / 1000000) ^ 256).
+  - apply pow_incr. split; [apply Rlt_le, exp_pos | exact small].
+  - apply power_at_most; [reflexivity |]. apply Z.leb_le. vm_compute. reflexivity.
+Qed.
+
+Lemma exp_of_523_sixtieths : 6101 <= exp (523 / 60).
+Proof.
+  assert (small : 1919843449 / 1887436800 <= exp (523 / 60 / 512)).
+  { assert (above := exp_above_parabola (523 / 60 / 512) ltac:(lra)). lra. }
+  replace (523 / 60) with (INR 512 * (523 / 60 / 512)) by (rewrite INR_IZR_INZ; simpl; field).
+  rewrite <- exp_power. apply Rle_trans with ((1919843449 / 1887436800) ^ 512).
+  - apply power_at_least; [reflexivity |]. apply Z.leb_le. vm_compute. reflexivity.
+  - apply pow_incr. split; [lra | exact small].
+Qed.
+
+Lemma figure_4_by_gain (t : R) :
+  0 <= t ->
+  difference (1 / 2) 30000 30 1000 (25 / 2) (25 / 4) t =
+  (25 / 4) / ((1 + 25 / 2 * (t / 60000)) * (1 + 25 / 4 * (t / 60000))) * (gain (25 / 2) (25 / 4) (t / 60000) - 1).
+Proof.
+  intros later. rewrite difference_by_gain by lra.
+  replace (1 / 2 * t / 30000) with (t / 60000) by field.
+  replace (25 / 2 * 30000 / (30 * 1000)) with (25 / 2) by field.
+  replace (25 / 4 * 30000 / (30 * 1000)) with (25 / 4) by field.
+  replace (25 / 2 - 25 / 4) with (25 / 4) by field. reflexivity.
+Qed.
+
+(** Section IV-B, Figure 4: with its settings sampling is ahead for 522 us, *)
+Theorem figure_4_ahead (t : R) :
+  0 < t <= 522000 -> 0 < difference (1 / 2) 30000 30 1000 (25 / 2) (25 / 4) t.
+Proof.
+  intros [above before].
+  assert (held : 0 < difference (1 / 2) 30000 30 1000 (25 / 2) (25 / 4) 522000).
+  { rewrite figure_4_by_gain by lra. apply Rmult_lt_0_compat; [lra |]. unfold gain.
+    replace (522000 / 60000) with (87 / 10) by field. rewrite exp_Ropp.
+    assert (weight := exp_pos (87 / 10)). assert (most := exp_of_87_tenths).
+    enough (exp (87 / 10) * / exp (87 / 10) < (1 + 25 / 2 * (87 / 10)) * (1 + 25 / 4 * (87 / 10)) * / exp (87 / 10))
+      by (rewrite Rinv_r in *; lra).
+    apply Rmult_lt_compat_r; [now apply Rinv_0_lt_compat | lra]. }
+  destruct (Rle_lt_or_eq_dec t 522000 before) as [less | same].
+  - apply (ahead_until (1 / 2) 30000 30 1000 (25 / 2) (25 / 4)) with (u := 522000); lra.
+  - now rewrite same.
+Qed.
+
+(** and behind from 523 us on. *)
+Theorem figure_4_behind (t : R) :
+  523000 <= t -> difference (1 / 2) 30000 30 1000 (25 / 2) (25 / 4) t < 0.
+Proof.
+  intros later.
+  assert (lost : difference (1 / 2) 30000 30 1000 (25 / 2) (25 / 4) 523000 < 0).
+  { rewrite figure_4_by_gain by lra. unfold gain.
+    replace (523000 / 60000) with (523 / 60) by field. rewrite exp_Ropp.
+    assert (weight := exp_pos (523 / 60)). assert (least := exp_of_523_sixtieths).
+    enough ((1 + 25 / 2 * (523 / 60)) * (1 + 25 / 4 * (523 / 60)) * / exp (523 / 60)
+              < exp (523 / 60) * / exp (523 / 60)) by (rewrite Rinv_r in *; nra).
+    apply Rmult_lt_compat_r; [now apply Rinv_0_lt_compat | lra]. }
+  destruct (Rle_lt_or_eq_dec 523000 t later) as [more | same].
+  - apply (once_lost_stays_behind (1 / 2) 30000 30 1000 (25 / 2) (25 / 4)) with (t := 523000); lra.
+  - now rewrite <- same.
+Qed.
