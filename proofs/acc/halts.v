@@ -240,7 +240,8 @@ Theorem rates_of_halted_period (phi : nat -> R) (m i : nat) :
   rate (run r N m (resumed r phi)) i = ((1 - r) * phi i + r) / (1 - r + r * INR N).
 Proof.
   intros whole inside. destruct m as [| m]; [lia |].
-  destruct (halted_periods phi m whole ltac:(lia)) as [same _]. rewrite same. simpl. unfold share. rewrite (sum_of_raised_rates phi whole). simpl. unfold raised. f_equal. ring.
+  destruct (halted_periods phi m whole ltac:(lia)) as [same _]. rewrite same. simpl.
+  unfold share. rewrite (sum_of_raised_rates phi whole). simpl. unfold raised. f_equal. ring.
 Qed.
 
 Lemma next_cycle (phi : nat -> R) :

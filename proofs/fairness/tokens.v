@@ -174,7 +174,8 @@ Proof. destruct good as [some [_ [_ [gone [_ balance]]]]]. lra. Qed.
 (** Algorithms 1 and 2: every token is spent, in the bank, or lost to Bank_Cap. *)
 Theorem tokens_balance :
   tokens + made (run events (start tokens damp)) ==
-  spent (run events (start tokens damp)) + bank (run events (start tokens damp)) + lost (run events (start tokens damp)).
+  spent (run events (start tokens damp)) + bank (run events (start tokens damp)) +
+    lost (run events (start tokens damp)).
 Proof. apply good. Qed.
 
 (** Section IV-A: the dampener is never negative. *)
@@ -328,7 +329,10 @@ Qed.
 Theorem unspent_tokens_keep_dampener (events : list event) (now : sender) :
   0 < bank now ->
   (forall happens, In happens events ->
-     match happens with Round_trip congestion _ => congestion <= token_thresh of | Increase adjusts => adjusts = false end) ->
+     match happens with
+     | Round_trip congestion _ => congestion <= token_thresh of
+     | Increase adjustment => adjustment = false
+     end) ->
   run events now = now.
 Proof.
   intros some. induction events as [| first later each]; intros quiet; [reflexivity |]. simpl.
