@@ -46,8 +46,8 @@ Proof.
     + destruct adjustment; simpl in *; lra.
 Qed.
 
-(** Section IV-A, "dampener increases quickly": after n RTTs of congestion above Token_Thresh in a row the increase is at
-    most AI_Cap base_AI/(1 + n/Dampener_Constant), or base_AI, whatever came before them. *)
+(** Section IV-A, "dampener increases quickly": after n RTTs of congestion above Token_Thresh in a row the increase is
+    at most AI_Cap base_AI/(1 + n/Dampener_Constant), or base_AI, whatever came before them. *)
 Theorem increase_after_congested_row (tokens damp : Q) (before recent : list event) :
   0 <= tokens -> tokens <= bank_cap of -> 0 <= damp -> all_congested recent ->
   additive_increase of (run of (before ++ recent) (start tokens damp)) <=

@@ -139,6 +139,26 @@ Proof.
   replace (C / whole * whole) with C by (field; lra). lra.
 Qed.
 
+(** Section IV-B: over one decrease interval f = s MTU/S the rate is multiplied by 1/(1 + beta) (the paper: "decreases
+    by a factor of beta"). *)
+Theorem interval_of_sampling (t : R) :
+  0 <= t -> per_acks beta s MTU C (t + s * MTU / per_acks beta s MTU C t) = per_acks beta s MTU C t / (1 + beta).
+Proof.
+  intros later. unfold per_acks. assert (divisor := divisor_above_one t later).
+  set (x := 1 + beta * C * t / (s * MTU)) in *.
+  assert (shifted : 1 + beta * C * (t + s * MTU / (C / x)) / (s * MTU) = x * (1 + beta)).
+  { replace (beta * C * (t + s * MTU / (C / x)) / (s * MTU)) with (beta * C * t / (s * MTU) + beta * x)
+      by (field; lra). unfold x. ring. }
+  rewrite shifted. field. lra.
+Qed.
+
+(** Section IV-B: and over a round trip, in the other model, by exp(-beta). *)
+Theorem interval_per_trip (t : R) : per_trip beta r C (t + r) = exp (- beta) * per_trip beta r C t.
+Proof.
+  unfold per_trip. replace (- (beta * (t + r) / r)) with (- beta + - (beta * t / r)) by (field; lra).
+  rewrite exp_plus. ring.
+Qed.
+
 End Solutions.
 
 Section TwoFlows.
@@ -262,6 +282,22 @@ Proof.
   replace (_ - _) with (beta * (C1 - C0) * ((C1 + C0) / (s * MTU) - 1 / r)) by (field; lra).
   assert (0 < beta * (C1 - C0)) by (apply Rmult_lt_0_compat; lra).
   split; intros positive; nra.
+Qed.
+
+(** Section IV-B: that is the slope of (2) at 0. *)
+Theorem slope_at_start :
+  is_derive (difference beta r s MTU C1 C0) 0 (beta * (C1 - C0) * ((C1 + C0) / (s * MTU) - 1 / r)).
+Proof.
+  assert (fast : 0 < C1) by lra. assert (now : 0 <= 0) by lra. unfold difference.
+  evar_last.
+  - apply slope_minus; apply slope_minus.
+    + exact (per_trip_solves beta r C1 0 now).
+    + exact (per_trip_solves beta r C0 0 now).
+    + exact (per_acks_solves beta s MTU C1 beta_positive s_positive MTU_positive fast 0 now).
+    + exact (per_acks_solves beta s MTU C0 beta_positive s_positive MTU_positive slow_positive 0 now).
+  - unfold per_trip, per_acks. replace (- (beta * 0 / r)) with 0 by (field; lra). rewrite exp_0.
+    replace (1 + beta * C1 * 0 / (s * MTU)) with 1 by (field; lra).
+    replace (1 + beta * C0 * 0 / (s * MTU)) with 1 by (field; lra). field. lra.
 Qed.
 
 (** Section IV-B, (2): both are equally fair at the start. *)
@@ -441,27 +477,6 @@ Qed.
 (** Section IV-B: a decrease per round trip leaves the ratio of the rates as it was, which (2) does not show. *)
 Theorem ratio_per_trip_stays (t : R) : per_trip beta r C1 t / per_trip beta r C0 t = C1 / C0.
 Proof. unfold per_trip. assert (weight := exp_pos (- (beta * t / r))). field. lra. Qed.
-
-(** Section IV-B: over one decrease interval f = s MTU/S the rate is multiplied by 1/(1 + beta) (the paper: "decreases
-    by a factor of beta"). *)
-Theorem interval_of_sampling (t : R) :
-  0 <= t -> per_acks beta s MTU C1 (t + s * MTU / per_acks beta s MTU C1 t) = per_acks beta s MTU C1 t / (1 + beta).
-Proof.
-  intros later. unfold per_acks.
-  assert (divisor := divisor_above_one beta s MTU C1 beta_positive s_positive MTU_positive ltac:(lra) t later).
-  set (x := 1 + beta * C1 * t / (s * MTU)) in *.
-  assert (shifted : 1 + beta * C1 * (t + s * MTU / (C1 / x)) / (s * MTU) = x * (1 + beta)).
-  { replace (beta * C1 * (t + s * MTU / (C1 / x)) / (s * MTU)) with (beta * C1 * t / (s * MTU) + beta * x)
-      by (field; lra). unfold x. ring. }
-  rewrite shifted. field. lra.
-Qed.
-
-(** Section IV-B: and over a round trip, in the other model, by exp(-beta). *)
-Theorem interval_per_trip (t : R) : per_trip beta r C1 (t + r) = exp (- beta) * per_trip beta r C1 t.
-Proof.
-  unfold per_trip. replace (- (beta * (t + r) / r)) with (- beta + - (beta * t / r)) by (field; lra).
-  rewrite exp_plus. ring.
-Qed.
 
 End TwoFlows.
 
