@@ -152,7 +152,7 @@ Proof.
     exists (m + n)%nat. rewrite run_plus. simpl pow. nra.
 Qed.
 
-(** Section 4.6, Proposition 2: a flow's share of the recorded rates never goes away from 1/N, *)
+(** Section 4.6, Proposition 2: a flow's share of the recorded rates never moves away from 1/N. *)
 Theorem shares_never_less_fair (S : nat -> R) (i m n : nat) :
   0 < total N S -> (m <= n)%nat ->
   Rabs (share N (run r N n (State S 0 false)) i - 1 / INR N) <=
@@ -162,7 +162,8 @@ Proof.
   now apply distance_never_grows, sound_start.
 Qed.
 
-(** and tends to it, whatever the rates at the start: below C, above C, equal or not. *)
+(** Section 4.6, Proposition 2: a flow's share of the recorded rates tends to 1/N, whatever the rates at the start are:
+    below C in sum or above it, equal or not. *)
 Theorem shares_tend_to_fair_share_from_any_start (S : nat -> R) (i : nat) :
   0 < total N S -> is_lim_seq (fun n => share N (run r N n (State S 0 false)) i) (1 / INR N).
 Proof.
@@ -250,7 +251,8 @@ Proof.
     rewrite equal. unfold whole. field. lra.
 Qed.
 
-(** Two flows with increments r1 and r2: the shares that stay are as the square roots of the increments. *)
+(** Section 4.6, Proposition 2, with two flows of increments r1 and r2: the shares that a cycle keeps are in proportion
+    to the square roots of the increments. *)
 Theorem shares_of_two_increments (r1 r2 phi : R) :
   0 < r1 -> 0 < r2 -> 0 < phi < 1 ->
   (phi + r1 * (1 - phi)) / (1 + r1 * (1 - phi) + r2 * phi) = phi <-> phi ^ 2 * r2 = (1 - phi) ^ 2 * r1.

@@ -153,17 +153,17 @@ Proof.
   intros more. rewrite period_congested; simpl; rewrite queue_after_sending, Rmax_right; lra.
 Qed.
 
-(** Appendix A, (3) as printed: flows that send R_i = phi_i C, whose sum is C, leave the queue as it was. *)
+(** Appendix A, (3) as printed: flows that send R_i = phi_i C, whose sum is C, leave the queue as it is. *)
 Theorem queue_stands_at_recorded_rates (S : nat -> R) (q : R) :
   0 <= q -> total N S = 1 -> queue_after N (State S q false) = q.
 Proof. intros some whole. rewrite queue_after_sending, whole, Rmax_right; lra. Qed.
 
-(** Appendix A, after (5): the raised rates sum to 1 + rN - r, *)
+(** Appendix A, after (5): the raised rates sum to (1 + rN - r) C. *)
 Theorem sum_of_raised_rates (phi : nat -> R) :
   total N phi = 1 -> total N (rate (resumed r phi)) = 1 + r * INR N - r.
 Proof. intros whole. simpl. rewrite total_raised, whole. ring. Qed.
 
-(** which is above 1. *)
+(** Appendix A, after (5): the raised rates exceed C. *)
 Theorem raised_rates_exceed_capacity (phi : nat -> R) :
   total N phi = 1 -> 1 < total N (rate (resumed r phi)).
 Proof. intros whole. rewrite (sum_of_raised_rates phi whole). nra. Qed.
@@ -210,7 +210,7 @@ Proof.
     rewrite (shares_sum_to_one (resumed r phi)) by (rewrite total_now; nra). field.
 Qed.
 
-(** Appendix A, (6) and (7): for M - 1 periods the flows halt, *)
+(** Appendix A, (6) and (7): in periods 1 to M - 1 of a cycle the flows send nothing. *)
 Theorem flows_halt (phi : nat -> R) (m i : nat) :
   total N phi = 1 -> (1 <= m < cycle r N)%nat -> sent (run r N m (resumed r phi)) i = 0.
 Proof.
@@ -218,7 +218,7 @@ Proof.
   destruct (halted_periods phi m whole ltac:(lia)) as [same _]. now rewrite same.
 Qed.
 
-(** with the queue (7), which is positive as long as they do, *)
+(** Appendix A, (6) and (7): the queue in these periods. *)
 Theorem queue_of_halted_period (phi : nat -> R) (m : nat) :
   total N phi = 1 -> (1 <= m < cycle r N)%nat ->
   queue (run r N m (resumed r phi)) = r * INR N - r - INR m + 1.
@@ -227,6 +227,7 @@ Proof.
   destruct (halted_periods phi m whole ltac:(lia)) as [same _]. rewrite same, S_INR. simpl. ring.
 Qed.
 
+(** Appendix A, (7): the queue is not empty as long as the flows halt. *)
 Theorem queue_positive_while_halted (phi : nat -> R) (m : nat) :
   total N phi = 1 -> (1 <= m < cycle r N)%nat -> 0 < queue (run r N m (resumed r phi)).
 Proof.
@@ -234,7 +235,7 @@ Proof.
   destruct (halted_periods phi m whole ltac:(lia)) as [same left]. now rewrite same.
 Qed.
 
-(** and keep the rates that they have recorded, (7). *)
+(** Appendix A, (6) and (7): in these periods the flows keep the rates that they have recorded. *)
 Theorem rates_of_halted_period (phi : nat -> R) (m i : nat) :
   total N phi = 1 -> (1 <= m < cycle r N)%nat ->
   rate (run r N m (resumed r phi)) i = ((1 - r) * phi i + r) / (1 - r + r * INR N).
@@ -255,12 +256,12 @@ Proof.
   rewrite period_uncongested; rewrite queue_after_halt, Rmax_left; lra || reflexivity.
 Qed.
 
-(** Appendix A, (8): after M periods the queue is empty, *)
+(** Appendix A, (8): after M periods the queue is empty. *)
 Theorem queue_empty_after_cycle (phi : nat -> R) :
   total N phi = 1 -> queue (run r N (cycle r N) (resumed r phi)) = 0.
 Proof. intros whole. now rewrite next_cycle. Qed.
 
-(** and flows resume with raised rates, (8). *)
+(** Appendix A, (8): after M periods the flows resume, with raised rates. *)
 Theorem flows_resume (phi : nat -> R) (i : nat) :
   total N phi = 1 ->
   sent (run r N (cycle r N) (resumed r phi)) i =
@@ -271,11 +272,12 @@ Proof.
   replace (1 + r * INR N - r) with (1 - r + r * INR N) by ring. reflexivity.
 Qed.
 
-(** Appendix A, (7) as printed: it is at most 0 at the end of a cycle, *)
+(** Appendix A, (7) as printed: the queue that it has at the end of a cycle is at most 0. *)
 Theorem printed_queue_at_most_zero : r * INR N - r - INR (cycle r N) + 1 <= 0.
 Proof. assert (bounds := cycle_bounds). lra. Qed.
 
-(** and 0 only where r(N - 1) is a whole number, so that a queue ends at the larger of (7) and 0. *)
+(** Appendix A, (7) as printed: the queue that it has at the end of a cycle is 0 if and only if r(N - 1) is a whole
+    number. The queue is the larger of (7) and 0. *)
 Theorem printed_queue_empty_iff :
   r * INR N - r - INR (cycle r N) + 1 = 0 <-> exists n : nat, r * INR N - r = INR n.
 Proof.
@@ -305,7 +307,7 @@ Proof.
   apply upto. assert (some := cycle_has_a_halt). lia.
 Qed.
 
-(** That fills more than half of the link, *)
+(** Section 6.3, with the appendix's cycle: more than half of the link is used. *)
 Theorem cycle_fills_half : 1 / 2 < (1 + r * (INR N - 1)) / INR (cycle r N).
 Proof.
   assert (bounds := cycle_bounds). assert (more : 0 < r * (INR N - 1)) by (apply Rmult_lt_0_compat; lra).
@@ -313,7 +315,8 @@ Proof.
   unfold Rdiv at 2. rewrite Rmult_assoc, Rinv_l; lra.
 Qed.
 
-(** and all of it only where r(N - 1) is a whole number: the appendix halts for whole periods. *)
+(** Section 6.3, with the appendix's cycle, which halts for whole periods: all of the link is used if and only if
+    r(N - 1) is a whole number. *)
 Theorem cycle_fills_link_iff :
   (1 + r * (INR N - 1)) / INR (cycle r N) = 1 <-> exists n : nat, r * INR N - r = INR n.
 Proof.
@@ -395,7 +398,7 @@ Proof.
     unfold contraction. field. lra.
 Qed.
 
-(** Appendix A, before (11): this factor is below 1, *)
+(** Appendix A, before (11): the factor of a cycle is below 1. *)
 Theorem contraction_below_one : 0 <= contraction r N < 1.
 Proof.
   unfold contraction. split; [apply Rdiv_le_0_compat; lra |].
@@ -403,7 +406,7 @@ Proof.
   unfold Rdiv. rewrite Rmult_assoc, Rinv_l; nra.
 Qed.
 
-(** so that the shares tend to 1/N, (11). *)
+(** Appendix A, (11): the shares tend to 1/N. *)
 Theorem shares_tend_to_fair_share (phi : nat -> R) (i : nat) :
   total N phi = 1 ->
   is_lim_seq (fun k => share N (run r N (k * cycle r N) (resumed r phi)) i) (1 / INR N).

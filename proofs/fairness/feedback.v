@@ -82,7 +82,8 @@ Proof.
     simpl. rewrite count_next. ring.
 Qed.
 
-(** The increase in the RTT after n of them, from an empty dampener, if each makes AI_Cap tokens or more. *)
+(** Section IV-A, "dampener increases quickly": the increase after n + 1 RTTs of the same congestion, from a dampener of
+    0, if each makes AI_Cap tokens or more. *)
 Theorem increase_under_lasting_congestion (tokens congestion : Q) (n : nat) :
   0 <= tokens -> tokens <= bank_cap of -> ai_cap of <= bank_cap of -> token_thresh of < congestion ->
   ai_cap of <= tokens_made of congestion ->
@@ -318,7 +319,7 @@ Proof.
 Qed.
 
 (** Section IV-A, "no feedback can occur": if the congestion that base_AI alone makes is at most Token_Thresh, the loop
-    ends: from some RTT on no tokens are in the bank, *)
+    ends: from some RTT on no tokens are in the bank. *)
 Theorem feedback_ends :
   answer (base_ai of) <= token_thresh of ->
   exists n, forall m, (n <= m)%nat -> bank (fst (turns m (start tokens damp, congestion))) == 0.
@@ -326,7 +327,7 @@ Proof.
   intros small. destruct (over_from_some_turn small) as [n ends]. exists n. intros m later. now apply ends.
 Qed.
 
-(** and no increase is above base_AI. *)
+(** Section IV-A: the loop then ends at base_AI, which is the increase from some RTT on. *)
 Theorem feedback_ends_at_base_ai :
   answer (base_ai of) <= token_thresh of ->
   exists n, forall m, (n <= m)%nat ->
@@ -387,13 +388,13 @@ End Machine.
 (** Section VI-A's settings of HPCC, congestion in KB of queue, rates in Mb/s. *)
 Definition hpcc_settings : settings := Settings 1 50 1000 100 8 50 false.
 
-(** At 100 Gb/s, eta 0.95 and T = 13 us the loop ends with 700 flows, *)
+(** Section IV-A with VI-A's settings, 100 Gb/s, eta = 0.95 and T = 13 us: the loop ends with 700 flows. *)
 Example feedback_of_700_flows (none : Q -> bool) (congestion : Q) :
   exists n, forall m, (n <= m)%nat ->
   snd (turns hpcc_settings (hpcc_queue 700 5000 (13 # 8000)) none m (start 0 0, congestion)) <= 50.
 Proof. apply (hpcc_feedback_ends_iff hpcc_settings); simpl; lra. Qed.
 
-(** and not with 1000. *)
+(** Section IV-A with the same settings: the loop does not end with 1000 flows. *)
 Example feedback_of_1000_flows (none : Q -> bool) (congestion : Q) :
   ~ exists n, forall m, (n <= m)%nat ->
   snd (turns hpcc_settings (hpcc_queue 1000 5000 (13 # 8000)) none m (start 0 0, congestion)) <= 50.

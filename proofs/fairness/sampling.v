@@ -444,7 +444,7 @@ Proof.
   replace ((C1 + C0 * x) * / C1) with (1 + C0 * x / C1) in zero by (field; lra). lra.
 Qed.
 
-(** Section IV-B: with sampling the ratio of the rates falls at all times, *)
+(** Section IV-B: with sampling the ratio of the rates falls at all times. *)
 Theorem ratio_with_sampling_falls (t u : R) :
   0 <= t -> t < u ->
   per_acks beta s MTU C1 u / per_acks beta s MTU C0 u < per_acks beta s MTU C1 t / per_acks beta s MTU C0 t.
@@ -458,7 +458,7 @@ Proof.
   apply Rinv_lt_contravar; [apply Rmult_lt_0_compat; nra | nra].
 Qed.
 
-(** and tends to 1. *)
+(** Section IV-B: with sampling the ratio of the rates tends to 1: what is above 1 is less than a constant over t. *)
 Theorem ratio_with_sampling_tends_to_one (t : R) :
   0 < t ->
   per_acks beta s MTU C1 t / per_acks beta s MTU C0 t - 1 < s * MTU * (C1 - C0) / (beta * C0 * C1) / t.
@@ -549,7 +549,7 @@ Proof.
   replace (25 / 2 - 25 / 4) with (25 / 4) by field. reflexivity.
 Qed.
 
-(** Section IV-B, Figure 4: with its settings sampling is ahead for 522 us, *)
+(** Section IV-B, Figure 4: with its settings sampling is ahead for 522 us. *)
 Theorem figure_4_ahead (t : R) :
   0 < t <= 522000 -> 0 < difference (1 / 2) 30000 30 1000 (25 / 2) (25 / 4) t.
 Proof.
@@ -566,7 +566,7 @@ Proof.
   - now rewrite same.
 Qed.
 
-(** and behind from 523 us on. *)
+(** Section IV-B, Figure 4: with its settings sampling is behind from 523 us on. *)
 Theorem figure_4_behind (t : R) :
   523000 <= t -> difference (1 / 2) 30000 30 1000 (25 / 2) (25 / 4) t < 0.
 Proof.

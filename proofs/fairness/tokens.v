@@ -149,15 +149,15 @@ Hypotheses (some_tokens : 0 <= tokens) (within_cap : tokens <= bank_cap of) (som
 Let good : sound tokens (run events (start tokens damp)).
 Proof. now apply sound_run, sound_start. Qed.
 
-(** Section IV-A: the AI_Bank cannot exceed Bank_Cap, *)
+(** Section IV-A: the AI_Bank cannot exceed Bank_Cap. *)
 Theorem bank_at_most_cap : bank (run events (start tokens damp)) <= bank_cap of.
 Proof. apply good. Qed.
 
-(** and is never negative. *)
+(** Algorithm 2, line 4: the AI_Bank is never negative. *)
 Theorem bank_never_negative : 0 <= bank (run events (start tokens damp)).
 Proof. apply good. Qed.
 
-(** Section IV-A: at most AI_Cap tokens are spent at a time, *)
+(** Section IV-A: at most AI_Cap tokens are spent at a time. *)
 Theorem spent_at_once_at_most_cap (adjustment : bool) :
   spent (run (events ++ [Increase adjustment]) (start tokens damp)) - spent (run events (start tokens damp))
   <= ai_cap of.
@@ -166,7 +166,7 @@ Proof.
   assert (within := tokens_used_bounds (run events (start tokens damp)) bank_never_negative). lra.
 Qed.
 
-(** and never more in all than those at the start and those made. *)
+(** Section IV-A: no more tokens are spent than there were at the start and have been made. *)
 Theorem spent_at_most_made :
   spent (run events (start tokens damp)) <= tokens + made (run events (start tokens damp)).
 Proof. destruct good as [some [_ [_ [gone [_ balance]]]]]. lra. Qed.
@@ -182,7 +182,7 @@ Proof. apply good. Qed.
 Theorem dampener_never_negative : 0 <= dampener (run events (start tokens damp)).
 Proof. apply good. Qed.
 
-(** Algorithm 2, line 7: the additive increase is at least base_AI, *)
+(** Algorithm 2, line 7: the additive increase is at least base_AI. *)
 Theorem increase_at_least_base : base_ai of <= additive_increase (run events (start tokens damp)).
 Proof.
   unfold additive_increase. set (now := run events (start tokens damp)).
@@ -219,7 +219,7 @@ Proof.
   setoid_replace (ai_cap of / (0 / dampener_constant of + 1)) with (ai_cap of) by (field; lra). lra.
 Qed.
 
-(** and at most AI_Cap base_AI. *)
+(** Algorithm 2, lines 2 and 8: the additive increase is at most AI_Cap base_AI. *)
 Theorem increase_at_most_cap (tokens damp : Q) (events : list event) :
   0 <= tokens -> tokens <= bank_cap of -> 0 <= damp -> 1 <= ai_cap of ->
   additive_increase (run events (start tokens damp)) <= ai_cap of * base_ai of.
@@ -230,12 +230,13 @@ Proof.
   destruct (Q.max_spec (ai_cap of) 1) as [[less largest] | [less largest]]; rewrite largest; [exfalso |]; lra.
 Qed.
 
-(** Algorithm 2, line 1, tokens = 1, has no effect, whatever it sets. *)
+(** Algorithm 2, lines 1 and 2. *)
 Definition used_after_line_1 (first : Q) (now : sender) : Q :=
   let tokens := first in
   let tokens := Qmin (ai_cap of) (bank now) in  (* 2 *)
   tokens.
 
+(** Algorithm 2, line 1, tokens = 1, has no effect, whatever it sets. *)
 Theorem line_1_has_no_effect (first : Q) (now : sender) : used_after_line_1 first now = tokens_used now.
 Proof. reflexivity. Qed.
 
@@ -325,7 +326,7 @@ Proof.
   - destruct adjustment; simpl; lra.
 Qed.
 
-(** Section IV-A: tokens that are not spent keep the dampener (and the bank), whatever goes on below Token_Thresh. *)
+(** Section IV-A: tokens that are not spent keep the dampener (and the bank), whatever happens below Token_Thresh. *)
 Theorem unspent_tokens_keep_dampener (events : list event) (now : sender) :
   0 < bank now ->
   (forall happens, In happens events ->
