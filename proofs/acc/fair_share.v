@@ -278,9 +278,3 @@ Theorem shares_of_low_and_high_increment (phi : R) :
 Proof.
   intros inside stays. apply shares_of_two_increments in stays; try lra. split; apply Rnot_le_lt; intros other; nra.
 Qed.
-
-(** Section 4.2: with R_k = S_k / sum S (over C) a flow's own packets drain, at R_k, in just the time in which the whole
-    queue does, at C: the halt (Delta S - Delta A)/R of Algorithm 1's line 29. *)
-Theorem own_packets_drain_with_the_queue (N : nat) (S : nat -> R) (k : nat) :
-  0 < S k -> 0 < total N S -> (S k - S k / total N S) / (S k / total N S) = total N S - 1.
-Proof. intros flow some. field. lra. Qed.
