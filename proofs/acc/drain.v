@@ -28,7 +28,8 @@ Definition extension (k : nat) (R_s : R) : R := excess k R_s / ack_rate k.
 Hypothesis congested : 1 < total N S.
 
 (** Section 4.2: flow k's packets of T_{i-1}, at the rate R_k, drain in just the time in which the queue that all flows'
-    make drains, at C. *)
+    make drains, at C.
+    Claim: acc-42-halt-time. *)
 Theorem halt_drains_first_period (k : nat) : 0 < S k -> halt_time k = total N S - 1.
 Proof. intros sends. unfold halt_time, ack_rate. field. lra. Qed.
 
@@ -42,17 +43,20 @@ Theorem queue_after_second_period :
 Proof. rewrite queue_after_first_period, queue_after_sending, Rmax_right; lra. Qed.
 
 (** Section 4.2: a halt with one extension, line 7 reading the rate R_s of before line 4, takes just as long as the queue
-    of both periods takes to drain, for each flow: none resumes before the queue is empty, and none after. *)
+    of both periods takes to drain, for each flow: none resumes before the queue is empty, and none after.
+    Claim: acc-42-drains. *)
 Theorem halt_and_extension_drain_both_periods (k : nat) :
   0 < S k -> halt_time k + extension k (S k) = 2 * (total N S - 1).
 Proof. intros sends. unfold halt_time, extension, excess, ack_rate. field. lra. Qed.
 
-(** Algorithm 1 as printed, if line 4 has set R_s to R: line 7 finds no excess, and half of the queue is left. *)
+(** Algorithm 1 as printed, if line 4 has set R_s to R: line 7 finds no excess, and half of the queue is left.
+    Claim: acc-42-line-7. *)
 Theorem no_extension_after_line_4 (k : nat) : 0 < S k -> extension k (ack_rate k) = 0.
 Proof. intros sends. unfold extension, excess, ack_rate. field. lra. Qed.
 
 (** Algorithm 1 as printed, if lines 7 to 10 run n times in a halt: the flow halts for n - 1 times the queue of a period
-    longer than the queue takes to drain. *)
+    longer than the queue takes to drain.
+    Claim: acc-42-extends. *)
 Theorem repeated_extensions_idle (k n : nat) :
   0 < S k ->
   halt_time k + INR n * extension k (S k) - 2 * (total N S - 1) = (INR n - 1) * (total N S - 1).

@@ -163,7 +163,8 @@ Proof.
 Qed.
 
 (** Section 4.6, Proposition 2: a flow's share of the recorded rates tends to 1/N, whatever the rates at the start are:
-    below C in sum or above it, equal or not. *)
+    below C in sum or above it, equal or not.
+    Claim: acc-a-prop-2. *)
 Theorem shares_tend_to_fair_share_from_any_start (S : nat -> R) (i : nat) :
   0 < total N S -> is_lim_seq (fun n => share N (run r N n (State S 0 false)) i) (1 / INR N).
 Proof.

@@ -137,7 +137,8 @@ Proof.
   unfold queue_after, sent. simpl. rewrite total_none. f_equal. ring.
 Qed.
 
-(** Appendix A, Proposition 1, (2): flows whose rates exceed C have recorded rates that sum to C a period later. *)
+(** Appendix A, Proposition 1, (2): flows whose rates exceed C have recorded rates that sum to C a period later.
+    Claim: acc-a-prop-1. *)
 Theorem recorded_rates_sum_to_capacity (S : nat -> R) :
   1 < total N S -> total N (rate (period r N (State S 0 false))) = 1.
 Proof.
@@ -277,7 +278,8 @@ Theorem printed_queue_at_most_zero : r * INR N - r - INR (cycle r N) + 1 <= 0.
 Proof. assert (bounds := cycle_bounds). lra. Qed.
 
 (** Appendix A, (7) as printed: the queue that it has at the end of a cycle is 0 if and only if r(N - 1) is a whole
-    number. The queue is the larger of (7) and 0. *)
+    number. The queue is the larger of (7) and 0.
+    Claim: acc-a-queue. *)
 Theorem printed_queue_empty_iff :
   r * INR N - r - INR (cycle r N) + 1 = 0 <-> exists n : nat, r * INR N - r = INR n.
 Proof.
@@ -316,7 +318,8 @@ Proof.
 Qed.
 
 (** Section 6.3, with the appendix's cycle, which halts for whole periods: all of the link is used if and only if
-    r(N - 1) is a whole number. *)
+    r(N - 1) is a whole number.
+    Claim: acc-63-utilisation. *)
 Theorem cycle_fills_link_iff :
   (1 + r * (INR N - 1)) / INR (cycle r N) = 1 <-> exists n : nat, r * INR N - r = INR n.
 Proof.
@@ -355,7 +358,8 @@ Proof.
     rewrite run_plus, same. apply next_cycle. now apply resumed_shares_whole.
 Qed.
 
-(** Appendix A, (5) and (9): a cycle takes a share phi to ((1 - r) phi + r)/(1 - r + rN). *)
+(** Appendix A, (5) and (9): a cycle takes a share phi to ((1 - r) phi + r)/(1 - r + rN).
+    Claim: acc-a-shares. *)
 Theorem share_after_cycle (phi : nat -> R) (k i : nat) :
   total N phi = 1 ->
   share N (run r N (S k * cycle r N) (resumed r phi)) i =
@@ -365,7 +369,8 @@ Proof.
   rewrite next, now_. apply share_when_resumed. now apply resumed_shares_whole.
 Qed.
 
-(** Appendix A, (10): the closed form of the shares after k cycles, phi being those before the first rise. *)
+(** Appendix A, (10): the closed form of the shares after k cycles, phi being those before the first rise.
+    Claim: acc-a-closed. *)
 Theorem closed_form (phi : nat -> R) (k i : nat) :
   total N phi = 1 ->
   share N (run r N (k * cycle r N) (resumed r phi)) i =
@@ -406,7 +411,8 @@ Proof.
   unfold Rdiv. rewrite Rmult_assoc, Rinv_l; nra.
 Qed.
 
-(** Appendix A, (11): the shares tend to 1/N. *)
+(** Appendix A, (11): the shares tend to 1/N.
+    Claim: acc-a-fair. *)
 Theorem shares_tend_to_fair_share (phi : nat -> R) (i : nat) :
   total N phi = 1 ->
   is_lim_seq (fun k => share N (run r N (k * cycle r N) (resumed r phi)) i) (1 / INR N).

@@ -47,7 +47,8 @@ Proof.
 Qed.
 
 (** Section IV-A, "dampener increases quickly": after n RTTs of congestion above Token_Thresh in a row the increase is
-    at most AI_Cap base_AI/(1 + n/Dampener_Constant), or base_AI, whatever came before them. *)
+    at most AI_Cap base_AI/(1 + n/Dampener_Constant), or base_AI, whatever came before them.
+    Claim: vai-dampener. *)
 Theorem increase_after_congested_row (tokens damp : Q) (before recent : list event) :
   0 <= tokens -> tokens <= bank_cap of -> 0 <= damp -> all_congested recent ->
   additive_increase of (run of (before ++ recent) (start tokens damp)) <=
@@ -106,7 +107,8 @@ Proof.
 Qed.
 
 (** Section V-A: with the same tokens, a flow with a larger dampener has no higher increase; so a new flow's is as high
-    as that of one that was congested for long, or higher. *)
+    as that of one that was congested for long, or higher.
+    Claim: vai-new-joiner. *)
 Theorem larger_dampener_no_higher_increase (longer newer : sender) :
   0 <= bank longer -> bank longer == bank newer -> 0 <= dampener newer -> dampener newer <= dampener longer ->
   additive_increase of longer <= additive_increase of newer.
@@ -365,7 +367,8 @@ End Loop.
     (N a - (1 - eta) C) T; spare is (1 - eta) C. *)
 Definition hpcc_queue (flows spare trip increase : Q) : Q := Qmax ((flows * increase - spare) * trip) 0.
 
-(** Section IV-A, with HPCC: the loop ends if and only if (N base_AI - (1 - eta) C) T is at most Token_Thresh. *)
+(** Section IV-A, with HPCC: the loop ends if and only if (N base_AI - (1 - eta) C) T is at most Token_Thresh.
+    Claim: vai-no-feedback. *)
 Theorem hpcc_feedback_ends_iff (flows spare trip : Q) (none : Q -> bool) (congestion : Q) :
   0 <= flows -> 0 <= trip ->
   (exists n, forall m, (n <= m)%nat ->

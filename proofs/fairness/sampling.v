@@ -140,7 +140,8 @@ Proof.
 Qed.
 
 (** Section IV-B: over one decrease interval f = s MTU/S the rate is multiplied by 1/(1 + beta) (the paper: "decreases
-    by a factor of beta"). *)
+    by a factor of beta").
+    Claim: sf-beta. *)
 Theorem interval_of_sampling (t : R) :
   0 <= t -> per_acks beta s MTU C (t + s * MTU / per_acks beta s MTU C t) = per_acks beta s MTU C t / (1 + beta).
 Proof.
@@ -259,7 +260,8 @@ Proof.
 Qed.
 
 (** Section IV-B, (2): the difference of any rates that solve the paper's equations from these starts is the one
-    of the closed forms. *)
+    of the closed forms.
+    Claim: sf-closed. *)
 Theorem difference_of_solutions (R1 R0 S1 S0 : R -> R) (t : R) :
   decreases_per_trip beta r R1 -> decreases_per_trip beta r R0 ->
   decreases_per_acks beta s MTU S1 -> decreases_per_acks beta s MTU S0 ->
@@ -274,7 +276,8 @@ Proof.
 Qed.
 
 (** Section IV-B: the slope of (2) at 0, by the paper's equations, is positive if and only if
-    1/r < (C1 + C0)/(s MTU), as the paper says. *)
+    1/r < (C1 + C0)/(s MTU), as the paper says.
+    Claim: sf-condition. *)
 Theorem gap_closes_sooner_iff :
   0 < (- (beta * C1 / r) - - (beta * C0 / r)) - (- (beta * C1 ^ 2 / (s * MTU)) - - (beta * C0 ^ 2 / (s * MTU)))
   <-> 1 / r < (C1 + C0) / (s * MTU).
@@ -386,7 +389,8 @@ Proof.
 Qed.
 
 (** Section IV-B: under the paper's condition the difference (2) is positive up to one time and negative after it.
-    (The paper has it positive throughout.) *)
+    (The paper has it positive throughout.)
+    Claim: sf-once. *)
 Theorem difference_changes_sign_once :
   1 / r < (C1 + C0) / (s * MTU) ->
   exists change, 0 < change /\ difference beta r s MTU C1 C0 change = 0 /\
@@ -444,7 +448,8 @@ Proof.
   replace ((C1 + C0 * x) * / C1) with (1 + C0 * x / C1) in zero by (field; lra). lra.
 Qed.
 
-(** Section IV-B: with sampling the ratio of the rates falls at all times. *)
+(** Section IV-B: with sampling the ratio of the rates falls at all times.
+    Claim: sf-ratio. *)
 Theorem ratio_with_sampling_falls (t u : R) :
   0 <= t -> t < u ->
   per_acks beta s MTU C1 u / per_acks beta s MTU C0 u < per_acks beta s MTU C1 t / per_acks beta s MTU C0 t.
@@ -458,7 +463,8 @@ Proof.
   apply Rinv_lt_contravar; [apply Rmult_lt_0_compat; nra | nra].
 Qed.
 
-(** Section IV-B: with sampling the ratio of the rates tends to 1: what is above 1 is less than a constant over t. *)
+(** Section IV-B: with sampling the ratio of the rates tends to 1: what is above 1 is less than a constant over t.
+    Claim: sf-ratio-any. *)
 Theorem ratio_with_sampling_tends_to_one (t : R) :
   0 < t ->
   per_acks beta s MTU C1 t / per_acks beta s MTU C0 t - 1 < s * MTU * (C1 - C0) / (beta * C0 * C1) / t.

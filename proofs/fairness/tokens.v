@@ -149,7 +149,8 @@ Hypotheses (some_tokens : 0 <= tokens) (within_cap : tokens <= bank_cap of) (som
 Let good : sound tokens (run events (start tokens damp)).
 Proof. now apply sound_run, sound_start. Qed.
 
-(** Section IV-A: the AI_Bank cannot exceed Bank_Cap. *)
+(** Section IV-A: the AI_Bank cannot exceed Bank_Cap.
+    Claim: vai-bank. *)
 Theorem bank_at_most_cap : bank (run events (start tokens damp)) <= bank_cap of.
 Proof. apply good. Qed.
 
@@ -236,7 +237,8 @@ Definition used_after_line_1 (first : Q) (now : sender) : Q :=
   let tokens := Qmin (ai_cap of) (bank now) in  (* 2 *)
   tokens.
 
-(** Algorithm 2, line 1, tokens = 1, has no effect, whatever it sets. *)
+(** Algorithm 2, line 1, tokens = 1, has no effect, whatever it sets.
+    Claim: vai-dead-store. *)
 Theorem line_1_has_no_effect (first : Q) (now : sender) : used_after_line_1 first now = tokens_used now.
 Proof. reflexivity. Qed.
 
@@ -311,7 +313,8 @@ Proof.
   destruct (Qlt_le_dec (token_thresh of) congestion); simpl; lra.
 Qed.
 
-(** Section IV-A: the dampener falls by more than 1 only with an empty bank and no congestion over the RTT (line 9). *)
+(** Section IV-A: the dampener falls by more than 1 only with an empty bank and no congestion over the RTT (line 9).
+    Claim: vai-reset. *)
 Theorem dampener_resets_only_if (happens : event) (now : sender) :
   dampener (step happens now) < dampener now - 1 ->
   bank now == 0 /\ exists congestion, happens = Round_trip congestion true /\ congestion <= token_thresh of.
@@ -345,7 +348,8 @@ Proof.
   rewrite same. apply each. intros happens inside. apply quiet. now right.
 Qed.
 
-(** Algorithm 1, lines 5 and 10: congestion of just Token_Thresh changes nothing. *)
+(** Algorithm 1, lines 5 and 10: congestion of just Token_Thresh changes nothing.
+    Claim: vai-at-threshold. *)
 Theorem nothing_happens_at_threshold (congestion : Q) (now : sender) :
   congestion == token_thresh of -> round_trip congestion false now = now.
 Proof.
