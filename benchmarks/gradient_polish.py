@@ -85,7 +85,7 @@ def on_the_fluid(make: Callable[..., fc.Scenario], space: Space, until: str, dt:
             for each, share in zip(space.variables, shares, strict=True)
         }
         found = fc.measure(make(**values), until=until, dt=dt)
-        return jnp.stack([found["queue_mean"][0], found["utilisation"][0]])
+        return jnp.stack([found["queue_bytes.mean"][0], found["utilisation"][0]])
 
     return both
 

@@ -193,6 +193,14 @@ def test_the_readme_is_of_the_files_that_there_are(tmp_path: Path) -> None:
     assert lines[after - len(found.notes) : after] == list(found.notes)
 
 
+def test_a_change_of_one_port_needs_no_list(tmp_path: Path) -> None:
+    """Notice a note that names the port which was asked for; several ports are named."""
+    tables = sample()
+    alone = typed(saved(tables, tmp_path), BEST, "Ethernet0").notes
+    assert not any("changes 1 port" in note for note in alone)
+    assert any("ports that mark by" in note for note in typed(saved(tables, tmp_path), BEST).notes)
+
+
 @pytest.mark.parametrize(
     ("count", "said"),
     [

@@ -447,3 +447,13 @@ def test_counters_that_cannot_be_judged_are_refused_before_any_run(
     (tmp_path / "a.csv").write_text("\n".join(["device,port,queue,counter,value", *rows]))
     with pytest.raises(InputError, match="--interval"):
         module.audit(SAMPLE / "config_db.json", counters=tmp_path / "a.csv", workload="hadoop")
+
+
+def test_counters_of_nics_alone_are_judged() -> None:
+    """Notice NICs that are refused because no queue of the switch was counted with them."""
+    file = SAMPLE / "config_db.json"
+    counters = Counters((), nics({"out_of_sequence": 3.0}).counted)
+    found = judge(counters, read_ports(file)[0], ConfigDB.all(file), Conditions(SCHEME, [4096.0], 1e-6))
+    assert symptoms.NOBODY not in whats(list(found.findings))
+    with pytest.raises(InputError):
+        judge(Counters(()), read_ports(file)[0], ConfigDB.all(file), Conditions(SCHEME, [4096.0], 1e-6))

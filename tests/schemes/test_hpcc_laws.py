@@ -17,6 +17,7 @@ import fluidcc as fc
 from fluidcc.contract.signals import Progress, Signals, Telemetry
 from fluidcc.engines.packet.layout import COLUMNS, QLEN, QLEN_CLASS, TS, TX_BYTES, TX_CLASS
 from fluidcc.schemes.hpcc import fluid, law, packet
+from fluidcc.schemes.hpcc.parameters import check_mechanisms
 from tests.schemes.plain_laws import (
     SHAPE,
     Chance,
@@ -355,3 +356,10 @@ def test_numpy_s_law_is_the_compiled_one() -> None:
     check_compiled(fluid.jump, fluid, p, state, now, observed)
     p, state, now, observed = drawn(2, registers="per-link")
     check_compiled(fluid.jump, fluid, p, state, now, observed)
+
+
+def test_only_multiq_is_another_hpcc_with_one_window() -> None:
+    """Notice Variable AI refused for HPCC++'s MultiQ, whose sender has one reference window, or taken per ACK."""
+    check_mechanisms(fc.HPCCMultiQ(vai=True))
+    with pytest.raises(fc.InputError, match="reaction=combined"):
+        check_mechanisms(fc.HPCC(vai=True, reaction="per-ack"))

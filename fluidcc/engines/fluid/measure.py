@@ -18,7 +18,8 @@ from fluidcc.engines.fluid.running_statistics import summarise
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.surface import public
 
-_ORDER = ("queue_mean", "queue_std", "queue_max", "utilisation", "rate_mean", "jain")  # JAX returns names sorted
+# As in a run's summary and in sweeps; JAX returns names sorted.
+_ORDER = ("queue_bytes.mean", "queue_bytes.std", "queue_bytes.max", "utilisation", "rate_bytes_per_s", "jain")
 
 
 @public()
@@ -50,8 +51,8 @@ def measure(
     Returns
     -------
     dict of Array
-        ``queue_mean``, ``queue_std``, ``queue_max``, ``utilisation`` (links,); ``rate_mean`` (flows,) per flow
-        of a class; ``jain`` (). Bytes and bytes/s.
+        ``queue_bytes.mean``, ``queue_bytes.std``, ``queue_bytes.max``, ``utilisation`` (links,);
+        ``rate_bytes_per_s`` (flows,) per flow of a class, the mean; ``jain`` ().
 
     Raises
     ------
@@ -62,7 +63,7 @@ def measure(
     --------
     >>> import jax, fluidcc as fc
     >>> def queue(kmin):
-    ...     return fc.measure(fc.incast(2, marking=fc.RED(kmin, 2e5, 0.01)), until="1ms")["queue_mean"][0]
+    ...     return fc.measure(fc.incast(2, marking=fc.RED(kmin, 2e5, 0.01)), until="1ms")["queue_bytes.mean"][0]
     >>> with jax.enable_x64(True):
     ...     slope = jax.grad(queue)(5e3)
     """
@@ -102,10 +103,10 @@ def _measured(
     weights = jnp.broadcast_to(network.multiplicity[:, 0], summary.rate_mean.shape)
     total = jnp.sum(weights * summary.rate_mean)
     return {
-        "queue_mean": summary.queue_mean,
-        "queue_std": summary.queue_std,
-        "queue_max": summary.queue_max,
+        "queue_bytes.mean": summary.queue_mean,
+        "queue_bytes.std": summary.queue_std,
+        "queue_bytes.max": summary.queue_max,
         "utilisation": summary.utilisation,
-        "rate_mean": summary.rate_mean,
+        "rate_bytes_per_s": summary.rate_mean,
         "jain": total**2 / (jnp.sum(weights) * jnp.sum(weights * summary.rate_mean**2)),
     }

@@ -190,7 +190,7 @@ class AccMap(Comparable):
         ends[1:] = self.halted[:-1] & ~self.halted[1:]
         last = np.where(ends, row, -1).max(axis=0)
         first = np.where(ends & (row < last), row, -1).max(axis=0)
-        complete = first >= 0
+        complete = first > 0  # no cycle ends in the first row
         return complete, np.where(complete, first, len(ends) - 2), np.where(complete, last, len(ends) - 1)
 
 

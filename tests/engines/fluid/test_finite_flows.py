@@ -133,7 +133,7 @@ def test_a_size_has_a_gradient(other: float) -> None:
 
     def queue(size: Any) -> Any:
         scenario = fc.incast(2, size=[size, other], marking=RED("1MB", "2MB", 1.0))
-        return fc.measure(scenario, until="0.5ms", window="0:0.5ms")["queue_mean"][0]
+        return fc.measure(scenario, until="0.5ms", window="0:0.5ms")["queue_bytes.mean"][0]
 
     with jax.enable_x64(True):
         found = jax.jit(lambda size: jax.jvp(queue, (size,), (1.0,)))

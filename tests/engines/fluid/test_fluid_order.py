@@ -257,7 +257,7 @@ def test_a_start_has_a_gradient() -> None:
         base = fc.incast(2, scheme="none", size=[size, "1MB"])
         later = dataclasses.replace(base.flows[1], after=(0,), start="2.3us")
         scenario = dataclasses.replace(base, flows=(base.flows[0], later))
-        return fc.measure(scenario, until="100us", window="60us:100us")["rate_mean"][1]
+        return fc.measure(scenario, until="100us", window="60us:100us")["rate_bytes_per_s"][1]
 
     with jax.enable_x64(True):
         found = jax.jit(lambda size: jax.jvp(sent, (size,), (1.0,)))

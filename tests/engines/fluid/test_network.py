@@ -501,7 +501,13 @@ def responses(values: Any, byte_counter: Any, rates: Any) -> jax.Array:
         initial_rate=[rates[0], rates[1]],
     )
     found = fc.measure(scenario, until="1500us", window=("0s", "1500us"))
-    scales = {"queue_mean": 1e4, "queue_std": 1e4, "queue_max": 1e5, "rate_mean": 1e9, "utilisation": 1.0}
+    scales = {
+        "queue_bytes.mean": 1e4,
+        "queue_bytes.std": 1e4,
+        "queue_bytes.max": 1e5,
+        "rate_bytes_per_s": 1e9,
+        "utilisation": 1.0,
+    }
     return jnp.concatenate([*(found[name] / scale for name, scale in scales.items()), found["jain"][None]])
 
 

@@ -228,17 +228,22 @@ def test_measures_are_those_of_the_steps(monkeypatch: pytest.MonkeyPatch, method
     states = run.steps(last)
     weights = np.array([0.5, *[1.0] * (last - first - 1), 0.5]) / (last - first)
     queue = queues(states)[first:]
-    np.testing.assert_allclose(found["queue_mean"], weights @ queue, rtol=1e-9)
-    np.testing.assert_allclose(found["queue_std"], np.sqrt(weights @ (queue - weights @ queue) ** 2), rtol=1e-7)
-    np.testing.assert_array_equal(found["queue_max"], queue.max(axis=0))
+    np.testing.assert_allclose(found["queue_bytes.mean"], weights @ queue, rtol=1e-9)
+    np.testing.assert_allclose(found["queue_bytes.std"], np.sqrt(weights @ (queue - weights @ queue) ** 2), rtol=1e-7)
+    np.testing.assert_array_equal(found["queue_bytes.max"], queue.max(axis=0))
     rate = weights @ np.array([run.system.rates(s.y)[:, 0] for s in states[first:]])
-    np.testing.assert_allclose(found["rate_mean"], rate, rtol=1e-9)
+    np.testing.assert_allclose(found["rate_bytes_per_s"], rate, rtol=1e-9)
     idle = (states[last].z.idle - states[first].z.idle).ravel()
     used = 1.0 - idle / (np.array([10, 20]) * GIGABIT * (last - first) * dt)
     np.testing.assert_allclose(found["utilisation"], used, rtol=1e-9)
     each = np.repeat(rate, [1, 2, 3])
     assert found["jain"] == pytest.approx(each.sum() ** 2 / (6 * (each**2).sum()), rel=1e-9)
-    assert list(found) == ["queue_mean", "queue_std", "queue_max", "utilisation", "rate_mean", "jain"]
+    assert list(found) == [
+        *(f"queue_bytes.{one}" for one in ("mean", "std", "max")),
+        "utilisation",
+        "rate_bytes_per_s",
+        "jain",
+    ]
 
 
 # -- delays of two packets ---------------------------------------------------------------------------------------
