@@ -107,6 +107,26 @@ Proof.
   apply queue_of_a_marking; [exact inside | symmetry; exact same].
 Qed.
 
+(** Section 5.1: with p the marking that the senders need, (5) to (9), with equal rates, have exactly one fixed point if
+    and only if p <= Pmax, and none otherwise. The paper says that there always is one. Of unequal rates this says
+    nothing.
+    Claim: dcqcn-51-unique. *)
+Theorem one_fixed_point_iff (p alpha R_T R_C : R) :
+  at_rest s N p alpha R_T R_C ->
+  ((exists! rest : R * R * R * R, let '(q, alpha', R_T', R_C') := rest in fixed_point s N q alpha' R_T' R_C')
+   <-> p <= pmax).
+Proof.
+  intros rest. rewrite <- (fixed_point_exists_iff p alpha R_T R_C rest). split.
+  - intros [[[[q alpha'] R_T'] R_C'] [found _]]. exists q, alpha', R_T', R_C'. exact found.
+  - intros [q [alpha' [R_T' [R_C' found]]]]. exists (q, alpha', R_T', R_C'). split; [exact found |].
+    intros [[[q2 alpha2] R_T2] R_C2] other.
+    assert (same := queue_at_rest_is_unique _ _ _ _ _ _ _ _ found other). subst q2.
+    destruct (one_fixed_point s N all_positive some_flows) as [one [_ only]].
+    assert (first := only (red kmin kmax pmax q, alpha', R_T', R_C') found).
+    assert (second := only (red kmin kmax pmax q, alpha2, R_T2, R_C2) other).
+    rewrite first in second. injection second as alphas targets rates. subst. reflexivity.
+Qed.
+
 (** For Pmax < 1 it is enough to look at the two sides of the equation for p at Pmax: there is a fixed point if and only
     if marks at Pmax cut at least as much as increases raise. *)
 Theorem fixed_point_exists_by_sign :

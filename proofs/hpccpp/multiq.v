@@ -106,6 +106,15 @@ Proof.
   apply Rle_trans with (2 := little), Rmin_r.
 Qed.
 
+(** MultiQ: so beside backlogged classes, which leave it w B, a class with a total increase of at least (1 - eta) w B is
+    served just its guarantee from the next round trip on, from any start. (With less, all it sends, eta w B + a.)
+    Claim: hpccpp-multiq-fair. *)
+Theorem served_its_guarantee_beside_backlogs (r : R) :
+  0 < r -> (1 - eta) * (w * B) <= a -> Rmin (step B w eta a (w * B) r) (w * B) = w * B.
+Proof.
+  intros positive_rate enough. rewrite settles_at_its_guarantee by (assumption || lra). apply Rmin_right. lra.
+Qed.
+
 (** Where the third branch rests. *)
 Definition halfway_rest : R := (eta * B + 2 * a) / (2 - eta).
 

@@ -291,8 +291,7 @@ Proof.
   apply Rle_trans with (rate1 x); [apply Rmin_l | lra].
 Qed.
 
-(** MultiQ: with increases of at least (1 - eta) w B for both classes, each is served its guarantee at rest.
-    Claim: hpccpp-multiq-fair. *)
+(** MultiQ: with increases of at least (1 - eta) w B for both classes, each is served its guarantee at rest. *)
 Theorem large_increases_are_fair (x : link) :
   possible x -> share B w eta a1 a2 x = x ->
   (1 - eta) * (w * B) <= a1 -> (1 - eta) * ((1 - w) * B) <= a2 ->
@@ -339,4 +338,18 @@ Proof.
   - by_sizes.
   - by_sizes.
   - left. split; [lra |]. split; [lra |]. left. lra.
+Qed.
+
+(** With 0.03 of the line each both are at rest at 0.505 of it, with a backlog, and served a half:
+    [large_increases_are_fair] has an instance. *)
+Example both_get_their_guarantee :
+  let x := Link (101 / 200) (1 / 200) (101 / 200) (1 / 200) in
+  share 1 (1 / 2) (19 / 20) (3 / 100) (3 / 100) x = x.
+Proof.
+  intros x. apply (fixed_points_of_two_queues 1 (1 / 2) (19 / 20) (3 / 100) (3 / 100));
+    try (constructor; lra); unfold possible, x; simpl.
+  - lra.
+  - by_sizes.
+  - by_sizes.
+  - left. split; [lra |]. split; [lra |]. right. lra.
 Qed.
