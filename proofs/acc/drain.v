@@ -5,6 +5,7 @@
     C in sum, from an empty queue; the model of the link is in halts.v. *)
 
 From Coq Require Import Reals Lra Lia.
+From fluidcc.shared Require Import sums.
 From fluidcc.acc Require Import halts.
 
 Open Scope R_scope.

@@ -5,17 +5,10 @@
 
 From Coq Require Import Reals Lra Lia Arith Psatz.
 From Coquelicot Require Import Coquelicot.
+From fluidcc.shared Require Import limits sums.
 From fluidcc.acc Require Import halts.
 
 Open Scope R_scope.
-
-Lemma natural_above (x : R) : exists n : nat, x < INR n.
-Proof.
-  destruct (archimed x) as [above _]. exists (Z.to_nat (up x)).
-  destruct (Z_le_gt_dec 0 (up x)) as [some | none].
-  - rewrite INR_IZR_INZ, Z2Nat.id by exact some. exact above.
-  - assert (below : IZR (up x) <= 0) by (apply IZR_le; lia). assert (least := pos_INR (Z.to_nat (up x))). lra.
-Qed.
 
 Section Flows.
 
@@ -131,7 +124,7 @@ Lemma next_rise (now : state) (i : nat) :
   exists n, Rabs (share N (run r N n now) i - 1 / INR N) <= contraction r N * Rabs (share N now i - 1 / INR N).
 Proof.
   intros good. destruct (Rlt_dec 0 (queue_after N now)) as [left | empty].
-  - destruct (natural_above (queue_after N now)) as [K bound].
+  - destruct (whole_number_beyond (queue_after N now)) as [K bound].
     destruct (rise_after_halt K (period r N now) i) as [n nearer].
     + now apply sound_after_period.
     + now rewrite period_congested.
@@ -201,7 +194,7 @@ Proof.
         rewrite period_uncongested by lra. rewrite empty. split; [reflexivity |].
         rewrite total_raised, S_INR.
         assert (0 <= r * (1 - total N high)) by (apply Rmult_le_pos; lra). lra. }
-  destruct (natural_above (1 / (r * (INR N - 1)))) as [k many].
+  destruct (whole_number_beyond (1 / (r * (INR N - 1)))) as [k many].
   destruct (climb k) as [found | [high [same above]]]; [exact found |].
   exists k. rewrite same. simpl. apply Rlt_trans with (2 := above).
   apply (Rmult_lt_compat_r (r * (INR N - 1))) in many; [| exact step].
@@ -229,11 +222,10 @@ Theorem equal_shares_stay_iff (N : nat) (r : nat -> R) (i : nat) :
   <-> r i = total N r / INR N.
 Proof.
   intros two_flows some. assert (many : 2 <= INR N) by (change 2 with (INR 2); now apply le_INR).
-  assert (sums : forall n, total n (fun j => 1 / INR N + r j * (1 - 1 / INR N)) =
-                           INR n / INR N + total n r * (1 - 1 / INR N)).
-  { induction n as [| n same]; [simpl; unfold Rdiv; ring |].
-    rewrite S_INR. simpl total. rewrite same. unfold Rdiv. ring. }
-  rewrite sums. replace (INR N / INR N) with 1 by (field; lra).
+  assert (sum : total N (fun j => 1 / INR N + r j * (1 - 1 / INR N)) = 1 + total N r * (1 - 1 / INR N)).
+  { rewrite total_plus, total_const, (Rmult_comm (total N r)), <- total_scale.
+    f_equal; [field; lra | apply total_ext; intros; ring]. }
+  rewrite sum.
   assert (part : 0 < 1 - 1 / INR N).
   { apply (Rmult_lt_reg_r (INR N)); [lra |]. replace ((1 - 1 / INR N) * INR N) with (INR N - 1) by (field; lra). lra. }
   assert (0 <= total N r * (1 - 1 / INR N)) by (apply Rmult_le_pos; lra).

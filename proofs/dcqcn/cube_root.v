@@ -5,7 +5,8 @@
     larger of B and T C/N in packets. *)
 
 From Coq Require Import Reals Lra Lia Psatz.
-From fluidcc.dcqcn Require Import power hazard fixed_point.
+From fluidcc.shared Require Import power.
+From fluidcc.dcqcn Require Import hazard fixed_point.
 
 Open Scope R_scope.
 
@@ -249,7 +250,7 @@ Proof.
       replace (G * (p0 * exp (- (kappa * x))) ^ 3) with (G * p0 ^ 3 * exp (- (kappa * x)) ^ 3) by ring. lra. }
     assert (both : exp (- (kappa * x)) * exp (- x) = exp (- ((kappa + 1) * x))).
     { rewrite <- exp_plus. f_equal. ring. }
-    assert (line := exp_above_line (- ((kappa + 1) * x))). rewrite <- both in line.
+    assert (line := exp_at_least_line (- ((kappa + 1) * x))). rewrite <- both in line.
     assert (positive_exp := exp_pos (- x)).
     assert (scaled : p0 * exp (- (kappa * x)) * exp (- x) <= x * exp (- x)) by (apply Rmult_le_compat_r; lra).
     apply Rle_trans with (p0 * (1 - (kappa + 1) * x)).
@@ -258,7 +259,7 @@ Proof.
     + apply Rle_trans with (p0 * (exp (- (kappa * x)) * exp (- x))); [apply Rmult_le_compat_l; lra | lra].
   - assert (falls : exp (- x) < exp (- p0)) by (apply exp_rises; lra).
     assert (saturates' := saturation_above p0 positive_root).
-    assert (line := exp_above_line (- p0)).
+    assert (line := exp_at_least_line (- p0)).
     nra.
 Qed.
 

@@ -5,7 +5,8 @@
     Neither g nor the delay tau* enters. Data are counted in packets, as in the paper. *)
 
 From Coq Require Import Reals Lra Psatz.
-From fluidcc.dcqcn Require Import power hazard.
+From fluidcc.shared Require Import power.
+From fluidcc.dcqcn Require Import hazard.
 
 Open Scope R_scope.
 

@@ -3,7 +3,7 @@
     Its left side rises from 0, its right side falls to 0, so that they meet once. *)
 
 From Coq Require Import Reals Lra Psatz.
-From fluidcc.dcqcn Require Import power.
+From fluidcc.shared Require Import power.
 
 Open Scope R_scope.
 
@@ -13,17 +13,17 @@ Open Scope R_scope.
 Definition event (n x : R) : R := (1 - exp (- x)) / (exp (n * x) - 1).
 
 Lemma exp_above_one (u : R) : 0 < u -> 1 < exp u.
-Proof. intros positive_u. assert (line := exp_strictly_above_line u). lra. Qed.
+Proof. intros positive_u. assert (line := exp_above_line u). lra. Qed.
 
 Lemma exp_opposite_below_one (u : R) : 0 < u -> exp (- u) < 1.
 Proof. intros positive_u. rewrite <- exp_0. apply exp_rises. lra. Qed.
 
 Lemma saturation_below_line (u : R) : 0 < u -> 1 - exp (- u) < u.
-Proof. intros positive_u. assert (line := exp_strictly_above_line (- u)). lra. Qed.
+Proof. intros positive_u. assert (line := exp_above_line (- u)). lra. Qed.
 
 Lemma saturation_above (u : R) : 0 < u -> u * exp (- u) < 1 - exp (- u).
 Proof.
-  intros positive_u. assert (line := exp_strictly_above_line u). assert (inverse := exp_opposite u).
+  intros positive_u. assert (line := exp_above_line u). assert (inverse := exp_opposite u).
   assert (small := exp_pos (- u)). assert (above : 1 + u < exp u) by (apply line; lra). nra.
 Qed.
 
@@ -56,7 +56,7 @@ Proof.
   assert (bound_G' := exp_opposite_below_one h positive_h).
   assert (bound_E := growth_below (n * x) nx).
   assert (bound_E' := exp_above_one (n * x) nx).
-  assert (bound_H : 1 + n * h < exp (n * h)) by (apply exp_strictly_above_line; lra).
+  assert (bound_H : 1 + n * h < exp (n * h)) by (apply exp_above_line; lra).
   assert (above_z := exp_above_one (n * z) nz).
   assert (positive_D := exp_pos (- x)).
   rewrite first, second in *.
@@ -76,7 +76,7 @@ Proof.
   intros positive_n positive_x. unfold event.
   assert (numerator := exp_opposite_below_one x positive_x).
   assert (product : 0 < n * x) by (apply Rmult_lt_0_compat; assumption).
-  assert (denominator : 1 + n * x < exp (n * x)) by (apply exp_strictly_above_line; lra).
+  assert (denominator : 1 + n * x < exp (n * x)) by (apply exp_above_line; lra).
   apply Rmult_lt_compat_l; [lra |].
   apply Rinv_lt_contravar; [apply Rmult_lt_0_compat |]; lra.
 Qed.

@@ -3,7 +3,8 @@
     RED marks with p on its ramp up to Pmax, and with 1 beyond it: no queue marks with Pmax < p < 1. *)
 
 From Coq Require Import Reals Lra Psatz.
-From fluidcc.dcqcn Require Import power hazard fixed_point.
+From fluidcc.shared Require Import power.
+From fluidcc.dcqcn Require Import hazard fixed_point.
 
 Open Scope R_scope.
 

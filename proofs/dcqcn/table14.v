@@ -4,7 +4,8 @@
     sides of the equation for p at Pmax, but those of the byte counter, are whole powers of z. *)
 
 From Coq Require Import Reals Lra Lia Psatz.
-From fluidcc.dcqcn Require Import power hazard fixed_point ramp cube_root.
+From fluidcc.shared Require Import power.
+From fluidcc.dcqcn Require Import hazard fixed_point ramp cube_root.
 
 Open Scope R_scope.
 
@@ -74,9 +75,6 @@ Qed.
 
 Lemma pmax_inside : 0 < pmax < 1.
 Proof. unfold pmax. lra. Qed.
-
-Lemma rate_positive : 0 < rate.
-Proof. simpl. apply Rdiv_lt_0_compat; [apply Rdiv_lt_0_compat; lra | assumption]. Qed.
 
 Lemma whole_power (k : nat) (n : R) : n = INR k * (25000 / (packet * N)) -> power (1 - pmax) n = z ^ k.
 Proof.
@@ -236,7 +234,7 @@ Proof.
   assert (positive_hazard := hazard_positive pmax pmax_inside).
   assert (marks := unmarked pmax pmax_inside).
   assert (inverse := exp_opposite (hazard pmax)). rewrite marks in inverse.
-  assert (line := exp_above_line (hazard pmax)).
+  assert (line := exp_at_least_line (hazard pmax)).
   assert (below : hazard pmax <= 1 / 99) by (unfold pmax in *; nra).
   assert (share : 0 < 250000 / (packet * N)).
   { apply Rdiv_lt_0_compat; [lra | apply Rmult_lt_0_compat; assumption]. }

@@ -3,8 +3,9 @@
 
     Rates are in bytes per unit of time, as the paper's bytes per nanosecond. *)
 
-From Coq Require Import Reals Lra Psatz.
+From Coq Require Import Reals Lra Lia Psatz.
 From Coquelicot Require Import Coquelicot.
+From fluidcc.shared Require Import power.
 From fluidcc.fairness Require Import slopes gain.
 
 Open Scope R_scope.
@@ -490,30 +491,27 @@ End TwoFlows.
 
     beta = 0.5, r = 30 000 ns, s = 30, MTU = 1000 B, C1 and C0 100 and 50 Gb/s, 12.5 and 6.25 B/ns. *)
 
+Lemma power_of_quotient (p q : Z) (n : nat) :
+  (0 < q)%Z -> (IZR p / IZR q) ^ n = IZR (p ^ Z.of_nat n) / IZR (q ^ Z.of_nat n).
+Proof.
+  intros positive. apply IZR_lt in positive. unfold Rdiv.
+  rewrite Rpow_mult_distr, pow_inv, !pow_IZR by lra. reflexivity.
+Qed.
+
 Lemma power_at_most (p q m : Z) (n : nat) :
   (0 < q)%Z -> (p ^ Z.of_nat n <= m * q ^ Z.of_nat n)%Z -> (IZR p / IZR q) ^ n <= IZR m.
 Proof.
-  intros q_positive below. apply IZR_lt in q_positive. apply IZR_le in below.
-  rewrite mult_IZR, <- !pow_IZR in below.
-  unfold Rdiv. rewrite Rpow_mult_distr, pow_inv by lra.
-  assert (whole := pow_lt _ n q_positive).
-  apply (Rmult_le_reg_r (IZR q ^ n)); [exact whole |]. rewrite Rmult_assoc, Rinv_l; lra.
+  intros positive below. rewrite power_of_quotient by exact positive. apply Rle_div_l.
+  - apply Rlt_gt, IZR_lt, Z.pow_pos_nonneg; lia.
+  - rewrite <- mult_IZR. now apply IZR_le.
 Qed.
 
 Lemma power_at_least (p q m : Z) (n : nat) :
   (0 < q)%Z -> (m * q ^ Z.of_nat n <= p ^ Z.of_nat n)%Z -> IZR m <= (IZR p / IZR q) ^ n.
 Proof.
-  intros q_positive above. apply IZR_lt in q_positive. apply IZR_le in above.
-  rewrite mult_IZR, <- !pow_IZR in above.
-  unfold Rdiv. rewrite Rpow_mult_distr, pow_inv by lra.
-  assert (whole := pow_lt _ n q_positive).
-  apply (Rmult_le_reg_r (IZR q ^ n)); [exact whole |]. rewrite Rmult_assoc, Rinv_l; lra.
-Qed.
-
-Lemma exp_power (x : R) (n : nat) : exp x ^ n = exp (INR n * x).
-Proof.
-  induction n as [| n same]; [simpl; now rewrite Rmult_0_l, exp_0 |].
-  rewrite S_INR. simpl pow. rewrite same, <- exp_plus. f_equal. ring.
+  intros positive above. rewrite power_of_quotient by exact positive. apply Rle_div_r.
+  - apply Rlt_gt, IZR_lt, Z.pow_pos_nonneg; lia.
+  - rewrite <- mult_IZR. now apply IZR_le.
 Qed.
 
 Lemma exp_of_87_tenths : exp (87 / 10) <= 6030.
@@ -528,7 +526,7 @@ Proof.
       + rewrite same. apply Rle_refl.
     - assert (below := exp_below u ltac:(unfold u; lra)). unfold u in *. lra. }
   replace (87 / 10) with (INR 256 * (87 / 10 / 256)) by (rewrite INR_IZR_INZ; simpl; field).
-  rewrite <- exp_power. apply Rle_trans with ((1034583 / 1000000) ^ 256).
+  rewrite exp_of_multiple. apply Rle_trans with ((1034583 / 1000000) ^ 256).
   - apply pow_incr. split; [apply Rlt_le, exp_pos | exact small].
   - apply power_at_most; [reflexivity |]. apply Z.leb_le. vm_compute. reflexivity.
 Qed.
@@ -538,7 +536,7 @@ Proof.
   assert (small : 1919843449 / 1887436800 <= exp (523 / 60 / 512)).
   { assert (above := exp_above_parabola (523 / 60 / 512) ltac:(lra)). lra. }
   replace (523 / 60) with (INR 512 * (523 / 60 / 512)) by (rewrite INR_IZR_INZ; simpl; field).
-  rewrite <- exp_power. apply Rle_trans with ((1919843449 / 1887436800) ^ 512).
+  rewrite exp_of_multiple. apply Rle_trans with ((1919843449 / 1887436800) ^ 512).
   - apply power_at_least; [reflexivity |]. apply Z.leb_le. vm_compute. reflexivity.
   - apply pow_incr. split; [lra | exact small].
 Qed.

@@ -2,6 +2,7 @@
     the utilisation of a path's most loaded link. *)
 
 From Coq Require Import Reals Lra Lia Arith.
+From fluidcc.shared Require Import sums.
 From fluidcc.hpcc Require Import network fairness.
 
 Local Open Scope R_scope.

@@ -1,6 +1,7 @@
 (** HPCC (SIGCOMM 2019), Appendix A.2: networks for which Lemma (iii) and a step of its proof are false, in numbers. *)
 
 From Coq Require Import Reals Lra Lia Arith.
+From fluidcc.shared Require Import sums.
 From fluidcc.hpcc Require Import network pareto saturation.
 
 Local Open Scope R_scope.
@@ -50,13 +51,10 @@ Proof.
   fold (load n 0). fold (load n 1). rewrite (proj1 (two_loads n)), (proj2 (two_loads n)). reflexivity.
 Qed.
 
-Lemma power_positive (n : nat) : 0 < 3 ^ n.
-Proof. apply pow_lt. lra. Qed.
-
 Lemma both_rates (n : nat) : rate n 0 = 2 * 3 ^ n / (3 ^ n + 1) /\ rate n 1 = 1.
 Proof.
   induction n as [|n (growing & frozen)]; [split; simpl; lra|].
-  pose proof (power_positive n) as power.
+  assert (0 < 3 ^ n) as power by (apply pow_lt; lra).
   assert (0 < rate n 0) as positive by (apply (rates_positive n); simpl; lia).
   assert (rate n 0 < 2) as below.
   { rewrite growing. apply Rmult_lt_reg_r with (3 ^ n + 1); [lra|].
@@ -85,7 +83,7 @@ Proof. rewrite growing_rate. simpl pow. field. Qed.
 (** Flow 0's rate grows at each step: no number of steps is enough. *)
 Theorem growing_rate_never_constant (n : nat) : rate n 0 < rate (S n) 0.
 Proof.
-  rewrite !growing_rate, <- tech_pow_Rmult. pose proof (power_positive n) as power.
+  rewrite !growing_rate, <- tech_pow_Rmult. assert (0 < 3 ^ n) as power by (apply pow_lt; lra).
   apply Rmult_lt_reg_r with ((3 ^ n + 1) * (3 * 3 ^ n + 1)); [apply Rmult_lt_0_compat; lra|].
   replace (2 * 3 ^ n / (3 ^ n + 1) * ((3 ^ n + 1) * (3 * 3 ^ n + 1))) with (2 * 3 ^ n * (3 * 3 ^ n + 1))
     by (field; lra).

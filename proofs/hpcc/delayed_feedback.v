@@ -5,6 +5,7 @@
     x(n+1) = lambda x(n) - lambda x(n-d), with lambda = U_target C / S = U_target / U between 0 and 1. *)
 
 From Coq Require Import Reals Lra Lia Arith.
+From fluidcc.shared Require Import limits.
 
 Local Open Scope R_scope.
 
@@ -95,22 +96,6 @@ Qed.
 
 End Second_order.
 
-(** What is below a geometric sequence converges to 0. *)
-Lemma geometric_converges (x : nat -> R) (most t : R) :
-  0 <= most -> 0 <= t < 1 -> (forall n, Rabs (x n) <= most * t ^ n) -> Un_cv x 0.
-Proof.
-  intros sign inside below e e_sign.
-  destruct (pow_lt_1_zero t) with (y := e / (most + 1)) as [late_n small].
-  - rewrite Rabs_pos_eq; lra.
-  - apply Rdiv_lt_0_compat; lra.
-  - exists late_n. intros n more. unfold R_dist. rewrite Rminus_0_r.
-    apply Rle_lt_trans with (1 := below n). specialize (small n more).
-    assert (0 <= t ^ n) as power by (apply pow_le; lra). rewrite Rabs_pos_eq in small by exact power.
-    apply Rle_lt_trans with ((most + 1) * t ^ n); [apply Rmult_le_compat_r; lra|].
-    apply Rmult_lt_compat_l with (r := most + 1) in small; [|lra].
-    replace ((most + 1) * (e / (most + 1))) with e in small by (field; lra). exact small.
-Qed.
-
 Section Late.
 
 Variable lambda : R.
@@ -144,8 +129,9 @@ Proof.
   destruct (second_order_geometric (- lambda) lambda x) as (most & sign & below).
   - intros m. pose proof (recursion m) as step. simpl in step. rewrite step. ring.
   - assert (0 < lambda * (4 - lambda)) by (apply Rmult_lt_0_compat; lra). simpl. lra.
-  - apply geometric_converges with most (sqrt lambda); [exact sign| |exact below].
-    split; [apply sqrt_pos|]. rewrite <- sqrt_1. apply sqrt_lt_1_alt. lra.
+  - apply geometric_converges with most (sqrt lambda).
+    + split; [apply sqrt_pos|]. rewrite <- sqrt_1. apply sqrt_lt_1_alt. lra.
+    + intros n. rewrite Rminus_0_r. apply below.
 Qed.
 
 (** * Two round trips late *)
@@ -244,8 +230,8 @@ Proof.
     assert (0 <= most / (u + r)) as ratio.
     { apply Rmult_le_pos; [exact sign|]. apply Rlt_le, Rinv_0_lt_compat. lra. }
     pose proof (Rabs_pos (x 0%nat)) as start.
-    apply geometric_converges with bound u; [unfold bound; lra|lra|].
-    intros n. induction n as [|n IH]; [unfold bound; simpl; lra|].
+    apply geometric_converges with bound u; [lra|].
+    intros n. rewrite Rminus_0_r. induction n as [|n IH]; [unfold bound; simpl; lra|].
     replace (x (S n)) with (r * x n + (x (S n) - r * x n)) by ring.
     apply Rle_trans with (1 := Rabs_triang _ _). rewrite Rabs_mult, (Rabs_left r) by lra.
     assert (0 <= u ^ n) as power by (apply pow_le; lra).

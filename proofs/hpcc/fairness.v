@@ -2,7 +2,8 @@
     alpha-fair rate. The capacities are those that are used at the equilibrium, U_i C_i. *)
 
 From Coq Require Import Reals Lra Lia Arith.
-From fluidcc.hpcc Require Import network power.
+From fluidcc.shared Require Import power sums.
+From fluidcc.hpcc Require Import network.
 
 Local Open Scope R_scope.
 

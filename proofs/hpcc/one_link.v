@@ -4,7 +4,7 @@
     windows for rates. *)
 
 From Coq Require Import Reals Lra Lia Arith.
-From fluidcc.hpcc Require Import network.
+From fluidcc.shared Require Import limits sums.
 
 Local Open Scope R_scope.
 
@@ -133,19 +133,10 @@ Qed.
 Theorem rates_converge (start : nat -> R) (j : nat) :
   all_above_zero start -> Un_cv (fun n => after n start j) fair_rate.
 Proof.
-  intros sign error error_sign. pose proof shrink_between as [low high].
-  set (far := Rabs (after 1 start j - fair_rate) + 1).
-  assert (0 < far) as far_sign by (pose proof (Rabs_pos (after 1 start j - fair_rate)); unfold far; lra).
-  destruct (pow_lt_1_zero shrink) with (y := error / far) as [late small].
-  - rewrite Rabs_pos_eq; lra.
-  - apply Rdiv_lt_0_compat; assumption.
-  - exists (S late). intros n more. destruct n as [|n]; [lia|].
-    unfold R_dist. rewrite distance_from_fair_rate by exact sign. rewrite Rabs_mult.
-    specialize (small n ltac:(lia)).
-    apply Rle_lt_trans with (far * Rabs (shrink ^ n)).
-    + apply Rmult_le_compat_r; [apply Rabs_pos|]. unfold far. lra.
-    + apply Rmult_lt_compat_l with (r := far) in small; [|exact far_sign].
-      replace (far * (error / far)) with error in small by (field; lra). exact small.
+  intros sign. pose proof shrink_between as between. apply (shifted_limit (fun n => after n start j)).
+  apply geometric_converges with (Rabs (after 1 start j - fair_rate)) shrink; [lra|].
+  intros n. rewrite distance_from_fair_rate by exact sign.
+  rewrite Rabs_mult, (Rabs_pos_eq (shrink ^ n)) by (apply pow_le; lra). lra.
 Qed.
 
 (** ** The equilibrium *)

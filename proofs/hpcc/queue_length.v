@@ -6,7 +6,7 @@
     are, is proved in queueing.v. *)
 
 From Coq Require Import Reals Lra Lia Arith ZArith List Bool.
-From fluidcc.hpcc Require Import network.
+From fluidcc.shared Require Import sums.
 
 Local Open Scope R_scope.
 
@@ -52,9 +52,6 @@ Proof.
   unfold mean_waiting, mean_in_system, tail. rewrite <- total_minus. apply total_ext. intros j _.
   destruct j as [|j]; [simpl; ring|]. replace (S j - 1)%nat with j by lia. rewrite S_INR. simpl. ring.
 Qed.
-
-Lemma total_first (n : nat) (f : nat -> R) : total (S n) f = f 0%nat + total n (fun k => f (S k)).
-Proof. induction n as [|n IH]; [simpl; ring|]. cbn [total] in *. rewrite IH. ring. Qed.
 
 (** So it is the sum of the tail from 1 on. *)
 Theorem mean_waiting_is_sum_of_tail (sources : nat) (p : nat -> R) :

@@ -9,7 +9,7 @@
     that are still to come; [order_exists] shows that there is such an order for all periods and phases. *)
 
 From Coq Require Import Reals Lra Lia Arith.
-From fluidcc.hpcc Require Import network power.
+From fluidcc.shared Require Import limits sums.
 
 Local Open Scope R_scope.
 
@@ -203,12 +203,6 @@ Qed.
 
 (** ** Order of departures *)
 
-Lemma departures_in_order (l m : nat) : (l <= m)%nat -> departure l <= departure m.
-Proof.
-  intros before. induction before as [|m before IH]; [lra|].
-  simpl. pose proof (Rmax_r (arrival (S m)) (departure m)). lra.
-Qed.
-
 (** Packets counted by [in_system] lie between an oldest and a latest one. *)
 Lemma in_system_span (t : R) (m : nat) :
   in_system t m = 0%nat \/
@@ -353,7 +347,7 @@ Proof.
       unfold Rdiv. rewrite Rmult_assoc, Rinv_l by lra. lra. }
     destruct (archimed_cor1 (1 - 1 / load sources period) slope) as (n & small & positive).
     assert (0 < INR n) as count by (apply lt_0_INR; lia).
-    destruct (whole_number_beyond (bound + 1 - rest)) as (far & _ & beyond).
+    destruct (whole_number_beyond (bound + 1 - rest)) as [far beyond].
     pose proof (most (far * n)%nat) as below. unfold wait, start in below.
     pose proof (grows (far * n)%nat over) as above. rewrite mult_INR in above.
     assert (1 <= (1 - 1 / load sources period) * INR n) as step.

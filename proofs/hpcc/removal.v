@@ -5,6 +5,7 @@
     to the others on what the frozen ones leave. Then the end comes after at most min(I, J) steps. *)
 
 From Coq Require Import Reals Lra Lia Arith Bool.
+From fluidcc.shared Require Import sums.
 From fluidcc.hpcc Require Import network pareto.
 
 Local Open Scope R_scope.

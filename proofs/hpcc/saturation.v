@@ -1,6 +1,7 @@
 (** HPCC (SIGCOMM 2019), Appendix A.2: which links the recursion (5)-(6) saturates, when, and which it never does. *)
 
 From Coq Require Import Reals Lra Lia Arith.
+From fluidcc.shared Require Import limits sums.
 From fluidcc.hpcc Require Import network pareto.
 
 Local Open Scope R_scope.
@@ -131,10 +132,8 @@ Theorem rates_through_saturated_link_are_final (n i j : nat) :
   limit j = rate n j.
 Proof.
   intros later link path on full. apply Rle_antisym; [|apply rate_at_most_limit; assumption].
-  apply (limit_le (fun p => rate (p + n) j)).
-  - intros eps positive. destruct (rates_converge j path eps positive) as (N & near).
-    exists N. intros p far. apply near. lia.
-  - intros p _. rewrite (rates_through_saturated_link_stay n (p + n) i j); try assumption; [lra|lia].
+  apply (limit_le (fun p => rate p j)) with (first := n); [apply rates_converge, path|].
+  intros p far. rewrite (rates_through_saturated_link_stay n p i j) by assumption. lra.
 Qed.
 
 Lemma rate_stops_iff_saturated (n j : nat) :

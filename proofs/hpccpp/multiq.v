@@ -4,7 +4,8 @@
     sends beyond A in a round trip waits, and its window drains it in the next. [a] is the sum of its flows' additive
     increases. Rates have one unit; data are rates times the round trip T. *)
 
-From Coq Require Import Reals ZArith Lra Lia Psatz.
+From Coq Require Import Reals Lra Lia Psatz.
+From fluidcc.shared Require Import limits.
 
 Open Scope R_scope.
 
@@ -306,12 +307,6 @@ Proof.
     destruct ok as [line share target increase]. nra.
 Qed.
 
-Lemma some_count_is_more (x : R) : 0 <= x -> exists n, x < INR n.
-Proof.
-  intros nonnegative. destruct (archimed x) as [more _]. exists (Z.to_nat (up x)).
-  rewrite INR_IZR_INZ, Z2Nat.id; [exact more | apply le_IZR; lra].
-Qed.
-
 (** With a total increase above (1 - eta) B a class alone comes to rest with a backlog, at eta B + a, from any start. *)
 Theorem large_increase_keeps_a_backlog (start : R) :
   0 < start -> (1 - eta) * B < a ->
@@ -339,7 +334,7 @@ Proof.
       + left. exists (S n). split; [lia | exact over]. }
   assert (over : exists m, B < rate B w eta a (fun _ => B) start m).
   { assert (positive_line := line_positive _ _ _ _ ok).
-    destruct (some_count_is_more (B / gain)) as [n many]; [left; apply Rdiv_lt_0_compat; assumption |].
+    destruct (whole_number_beyond (B / gain)) as [n many].
     destruct (climbs n) as [[m [_ over]] | high]; [exists m; exact over |].
     exists (S n). apply Rlt_le_trans with (2 := high).
     apply Rmult_lt_compat_r with (r := gain) in many; [| exact positive_gain].
