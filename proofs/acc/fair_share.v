@@ -156,7 +156,8 @@ Proof.
 Qed.
 
 (** Section 4.6, Proposition 2: a flow's share of the recorded rates tends to 1/N, whatever the rates at the start are:
-    below C in sum or above it, equal or not.
+    below C in sum or above it, equal or not. Only shares have a limit: rates are raised in every cycle, and flows that
+    halt send nothing. One rate increment for all flows, and line rates of C.
     Claim: acc-a-prop-2. *)
 Theorem shares_tend_to_fair_share_from_any_start (S : nat -> R) (i : nat) :
   0 < total N S -> is_lim_seq (fun n => share N (run r N n (State S 0 false)) i) (1 / INR N).
@@ -203,8 +204,8 @@ Qed.
 
 (** * Increments and line rates that differ *)
 
-(** Section 4.6, Proposition 2, with NICs of line rates L_i, sum L, and RI in proportion: a cycle brings the shares
-    nearer to L_i / L, and not to 1/N. *)
+(** Section 4.6, Proposition 2, with NICs of line rates L_i, sum L, and RI in proportion: the map of a cycle, each rate
+    raised by line 19 of Algorithm 1 with its own line rate, brings the shares nearer to L_i / L, and not to 1/N. *)
 Theorem shares_tend_to_line_rates (phi L_i L : R) :
   0 < L ->
   ((1 - r) * phi + r * L_i) / (1 - r + r * L) - L_i / L = (1 - r) / (1 - r + r * L) * (phi - L_i / L).
@@ -214,8 +215,8 @@ Qed.
 
 End Flows.
 
-(** Section 4.6, Proposition 2, with a rate increment r_i of each flow's own: equal shares stay equal in a cycle only if
-    each increment is their mean. *)
+(** Section 4.6, Proposition 2, with a rate increment r_i of each flow's own: the map of a cycle, (9) with r_i for r,
+    keeps a share of 1/N only if the flow's increment is the mean of all. *)
 Theorem equal_shares_stay_iff (N : nat) (r : nat -> R) (i : nat) :
   (2 <= N)%nat -> 0 <= total N r ->
   (1 / INR N + r i * (1 - 1 / INR N)) / total N (fun j => 1 / INR N + r j * (1 - 1 / INR N)) = 1 / INR N
@@ -244,8 +245,8 @@ Proof.
     rewrite equal. unfold whole. field. lra.
 Qed.
 
-(** Section 4.6, Proposition 2, with two flows of increments r1 and r2: the shares that a cycle keeps are in proportion
-    to the square roots of the increments. *)
+(** Section 4.6, Proposition 2, with two flows of increments r1 and r2: the shares that this map keeps are in proportion
+    to the square roots of the increments. That it tends to them is not proved here. *)
 Theorem shares_of_two_increments (r1 r2 phi : R) :
   0 < r1 -> 0 < r2 -> 0 < phi < 1 ->
   (phi + r1 * (1 - phi)) / (1 + r1 * (1 - phi) + r2 * phi) = phi <-> phi ^ 2 * r2 = (1 - phi) ^ 2 * r1.

@@ -29,7 +29,7 @@ Definition share (N : nat) (at_start : state) (i : nat) : R := rate at_start i /
 Definition queue_after (N : nat) (at_start : state) : R :=
   Rmax 0 (queue at_start + total N (sent at_start) - 1).
 
-(** A rate raised by RI (C - S)/C, as in (4) and (8). *)
+(** A rate raised by RI (C - S)/C, as in (4) and (8): Algorithm 1, line 19, with a line rate of C. *)
 Definition raised (r : R) (S : nat -> R) (i : nat) : R := (1 - r) * S i + r.
 
 (** One period: with a queue at its end the flows record their shares of the ACKs, (2) and (6), and halt; without one
@@ -95,7 +95,8 @@ Proof.
   unfold queue_after, sent. simpl. rewrite total_zero. f_equal. ring.
 Qed.
 
-(** Appendix A, Proposition 1, (2): flows whose rates exceed C have recorded rates that sum to C a period later.
+(** Appendix A, Proposition 1, (2): flows whose rates exceed C have recorded rates that sum to C a period later. They do
+    not send at these: first nothing ([flows_halt]), then more than C ([raised_rates_exceed_capacity]).
     Claim: acc-a-prop-1. *)
 Theorem recorded_rates_sum_to_capacity (S : nat -> R) :
   1 < total N S -> total N (rate (period r N (State S 0 false))) = 1.
@@ -235,8 +236,9 @@ Qed.
 Theorem printed_queue_at_most_zero : r * INR N - r - INR (cycle r N) + 1 <= 0.
 Proof. assert (bounds := cycle_bounds). lra. Qed.
 
-(** Appendix A, (7) as printed: the queue that it has at the end of a cycle is 0 if and only if r(N - 1) is a whole
-    number. The queue is the larger of (7) and 0.
+(** Appendix A, against (7) as printed: the queue that it has at the end of a cycle, and that (8) has as 0, is 0 only if
+    r(N - 1) is a whole number, and then so. Of the model's queue, which ends at 0, (8) is true:
+    [queue_empty_after_cycle].
     Claim: acc-a-queue. *)
 Theorem printed_queue_empty_iff :
   r * INR N - r - INR (cycle r N) + 1 = 0 <-> exists n : nat, r * INR N - r = INR n.
@@ -275,8 +277,9 @@ Proof.
   unfold Rdiv at 2. rewrite Rmult_assoc, Rinv_l; lra.
 Qed.
 
-(** Section 6.3, with the appendix's cycle, which halts for whole periods: all of the link is used if and only if
-    r(N - 1) is a whole number.
+(** Section 6.3, with the appendix's cycle, which halts for whole periods: all of the link is used if and only if r(N -
+    1) is a whole number. This is the reading under which the claim fails; that it holds with Algorithm 1's halts, of
+    just the time that the queue takes, is not proved here.
     Claim: acc-63-utilisation. *)
 Theorem cycle_fills_link_iff :
   (1 + r * (INR N - 1)) / INR (cycle r N) = 1 <-> exists n : nat, r * INR N - r = INR n.

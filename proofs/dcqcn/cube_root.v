@@ -199,8 +199,8 @@ Proof.
   replace (G * E * p0 ^ 3) with (G * p0 ^ 3 * E) by ring. lra.
 Qed.
 
-(** ECN or Delay: the cube root is above p, if alpha's interval and two CNP intervals take no longer than F timers, and
-    send no more than F byte counters.
+(** ECN or Delay: the cube root p0 is above p, if alpha's interval and two CNP intervals take no longer than F timers,
+    and send no more than F byte counters. How far above is another question: [cube_root_is_near].
     Claim: dcqcn-conext-cube-root. *)
 Theorem cube_root_is_above :
   alpha_interval s + 2 * cnp_interval s <= stages s * timer s ->
@@ -211,8 +211,9 @@ Proof.
   assert (marks := marking_below_hazard). lra.
 Qed.
 
-(** ECN or Delay: p is not below the cube root by more than a share of (5 + (F + 2) M) p0/3, where M is at least B and
-    T C/N. So for small p0 they agree.
+(** ECN or Delay: p is not below the cube root p0 by more than a share of (5 + (F + 2) M) p0/3, where M is at least B
+    and T C/N. With [cube_root_is_above] it follows that p/p0 tends to 1 as R_AI, and with it p0, tends to 0. With Table
+    14 M is 10 000 packets and more, and this says nothing: there p0 is 19 % to 44 % too high.
     Claim: dcqcn-conext-small-p. *)
 Theorem cube_root_is_near (M : R) :
   byte_counter s <= M -> timer s * (line_rate s / N) <= M ->

@@ -2,7 +2,7 @@
 
     Equations (5) to (9) at rest leave one equation for the marking probability p. For all settings it has exactly one
     root in (0, 1). A queue that marks with it stands on RED's ramp if and only if it is at most Pmax.
-    Neither g nor the delay tau* enters. Data are counted in packets, as in the paper. *)
+    Neither g nor the delay tau* enters. Data are counted in packets, as the powers of 1 - p need. *)
 
 From Coq Require Import Reals Lra Psatz.
 From fluidcc.shared Require Import power.
@@ -455,7 +455,8 @@ Proof.
   - apply increase_positive, all_positive.
 Qed.
 
-(** Section 5.1, (8) and (9): it is so by less than the geometric mean of R_AI and R_C. *)
+(** Section 5.1, (8) and (9): the target at rest is above the current rate by less than the geometric mean of R_AI and
+    R_C. *)
 Theorem target_is_near_rate (p alpha R_T R_C : R) :
   at_rest s N p alpha R_T R_C -> (R_T - R_C) ^ 2 < increase s * R_C.
 Proof.
@@ -494,8 +495,8 @@ Qed.
 
 End FixedPoint.
 
-(** One flow alone would rest with a target above the line rate, to which no NIC lets it rise: that R_T is at most the
-    line rate is an assumption of section 5.1 and does not follow from it. *)
+(** One flow alone would rest with a target above the line rate. Section 5.1 says nothing of a limit of R_T, and (8) has
+    none; a NIC has one. *)
 Theorem one_flow_aims_above_the_line (s : settings) (p alpha R_T R_C : R) :
   positive s -> at_rest s 1 p alpha R_T R_C -> line_rate s < R_T.
 Proof.
@@ -505,7 +506,7 @@ Proof.
   rewrite rate in above. lra.
 Qed.
 
-(** From two flows on it does follow, if R_AI is at most half the line rate. *)
+(** From two flows on the target at rest is below the line rate, if R_AI is at most half of that. *)
 Theorem several_flows_aim_below_the_line (s : settings) (N p alpha R_T R_C : R) :
   positive s -> 2 <= N -> 2 * increase s <= line_rate s -> at_rest s N p alpha R_T R_C -> R_T < line_rate s.
 Proof.

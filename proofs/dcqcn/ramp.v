@@ -85,8 +85,8 @@ Hypothesis some_flows : 0 < N.
 Theorem queue_at_rest_is_on_the_ramp (q alpha R_T R_C : R) : fixed_point s N q alpha R_T R_C -> kmin < q <= kmax.
 Proof. intros rest. apply partial_marking_is_on_the_ramp. exact (marks_some _ _ _ _ _ _ rest). Qed.
 
-(** Section 5.1: with p the marking that the senders need, (5) to (9) have a fixed point if and only if p <= Pmax. The
-    paper says that there always is one. *)
+(** Section 5.1: with p the marking that the senders need, (5) to (9), with equal rates, have a fixed point if and only
+    if p <= Pmax. The paper says that there always is one. *)
 Theorem fixed_point_exists_iff (p alpha R_T R_C : R) :
   at_rest s N p alpha R_T R_C ->
   ((exists q alpha' R_T' R_C', fixed_point s N q alpha' R_T' R_C') <-> p <= pmax).
@@ -97,7 +97,7 @@ Proof.
   - intros [q marks]. exists q, alpha, R_T, R_C. unfold fixed_point. rewrite marks. exact rest.
 Qed.
 
-(** Section 5.1: (5) to (9) have at most one fixed point. *)
+(** Section 5.1: (5) to (9), with equal rates, have at most one fixed point: one queue. *)
 Theorem queue_at_rest_is_unique (q alpha R_T R_C q' alpha' R_T' R_C' : R) :
   fixed_point s N q alpha R_T R_C -> fixed_point s N q' alpha' R_T' R_C' -> q = q'.
 Proof.
@@ -146,7 +146,7 @@ Proof.
   - intros enough. destruct (Rle_lt_dec p pmax) as [good | bad]; [exact good |]. apply to in bad. lra.
 Qed.
 
-(** With Pmax = 1 there is always one. *)
+(** Section 5.1: with Pmax = 1 there is always a fixed point. *)
 Theorem fixed_point_exists_if_pmax_is_one : pmax = 1 -> exists q alpha R_T R_C, fixed_point s N q alpha R_T R_C.
 Proof.
   intros all. destruct (one_fixed_point s N all_positive some_flows) as [[[[p alpha] R_T] R_C] [rest _]].

@@ -47,7 +47,8 @@ Proof.
 Qed.
 
 (** Section IV-A, "dampener increases quickly": after n RTTs of congestion above Token_Thresh in a row the increase is
-    at most AI_Cap base_AI/(1 + n/Dampener_Constant), or base_AI, whatever came before them.
+    at most AI_Cap base_AI/(1 + n/Dampener_Constant), or base_AI, whatever came before them. That a lower increase
+    creates less congestion is not part of it.
     Claim: vai-dampener. *)
 Theorem increase_after_congested_row (tokens damp : Q) (before recent : list event) :
   0 <= tokens -> tokens <= bank_cap of -> 0 <= damp -> all_congested recent ->
@@ -106,9 +107,7 @@ Proof.
   reflexivity.
 Qed.
 
-(** Section V-A: with the same tokens, a flow with a larger dampener has no higher increase; so a new flow's is as high
-    as that of one that was congested for long, or higher.
-    Claim: vai-new-joiner. *)
+(** Section V-A: with the same tokens, a flow with a larger dampener has no higher increase. *)
 Theorem larger_dampener_no_higher_increase (longer newer : sender) :
   0 <= bank longer -> bank longer == bank newer -> 0 <= dampener newer -> dampener newer <= dampener longer ->
   additive_increase of longer <= additive_increase of newer.
@@ -125,6 +124,32 @@ Proof.
   setoid_replace (tokens_used of longer / (many + 1) * (few + 1))
     with (tokens_used of longer * (few + 1) / (many + 1)) by (field; lra).
   apply Qle_shift_div_r; [lra | nra].
+Qed.
+
+(** Section V-A: and a new flow, whose dampener is smaller than that of one that was congested for long, has a higher
+    increase, with the same tokens, as long as these raise its increase above base_AI.
+    Claim: vai-new-joiner. *)
+Theorem smaller_dampener_higher_increase (longer newer : sender) :
+  0 <= bank longer -> bank longer == bank newer -> 0 <= dampener newer -> dampener newer < dampener longer ->
+  base_ai of < additive_increase of newer -> additive_increase of longer < additive_increase of newer.
+Proof.
+  intros some same damped ordered raised. unfold additive_increase in *.
+  assert (equal : tokens_used of longer == tokens_used of newer) by (unfold tokens_used; now rewrite same).
+  rewrite equal. set (used := tokens_used of newer) in *.
+  assert (low : 0 <= dampener newer / dampener_constant of) by now apply quotient_positive.
+  assert (high : dampener newer / dampener_constant of < dampener longer / dampener_constant of).
+  { apply Qmult_lt_compat_r; [now apply Qinv_lt_0_compat | exact ordered]. }
+  set (few := dampener newer / dampener_constant of) in *. set (many := dampener longer / dampener_constant of) in *.
+  assert (above : 1 < used / (few + 1)).
+  { destruct (Qlt_le_dec 1 (used / (few + 1))) as [good | bad]; [exact good |].
+    rewrite (Q.max_r _ _ bad) in raised. lra. }
+  assert (tokens : few + 1 < used).
+  { destruct (Qlt_le_dec (few + 1) used) as [good | bad]; [exact good |].
+    assert (absurd : used / (few + 1) <= 1) by (apply Qle_shift_div_r; lra). lra. }
+  apply Qmult_lt_compat_r; [exact base_positive |]. apply Q.max_lub_lt; [| now apply Q.max_lt_iff; left].
+  apply Q.max_lt_iff. left. apply Qlt_shift_div_l; [lra |].
+  setoid_replace (used / (many + 1) * (few + 1)) with (used * (few + 1) / (many + 1)) by (field; lra).
+  apply Qlt_shift_div_r; [lra | nra].
 Qed.
 
 (** * The loop *)
@@ -367,7 +392,9 @@ End Loop.
     (N a - (1 - eta) C) T; spare is (1 - eta) C. *)
 Definition hpcc_queue (flows spare trip increase : Q) : Q := Qmax ((flows * increase - spare) * trip) 0.
 
-(** Section IV-A, with HPCC: the loop ends if and only if (N base_AI - (1 - eta) C) T is at most Token_Thresh.
+(** Section IV-A, with HPCC, for N equal flows whose increase in an RTT makes the queue of the next one, A.3's: the loop
+    ends, in that no RTT makes tokens from some RTT on, if and only if (N base_AI - (1 - eta) C) T is at most
+    Token_Thresh.
     Claim: vai-no-feedback. *)
 Theorem hpcc_feedback_ends_iff (flows spare trip : Q) (none : Q -> bool) (congestion : Q) :
   0 <= flows -> 0 <= trip ->

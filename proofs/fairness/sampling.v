@@ -276,9 +276,8 @@ Proof.
   rewrite (per_acks_is_the_only_solution beta s MTU C0) with (X := S0); auto.
 Qed.
 
-(** Section IV-B: the slope of (2) at 0, by the paper's equations, is positive if and only if
-    1/r < (C1 + C0)/(s MTU), as the paper says.
-    Claim: sf-condition. *)
+(** Section IV-B: the slope of (2) at 0, with the right sides of the paper's equations put in, is positive if and only
+    if 1/r < (C1 + C0)/(s MTU), as the paper says. *)
 Theorem gap_closes_sooner_iff :
   0 < (- (beta * C1 / r) - - (beta * C0 / r)) - (- (beta * C1 ^ 2 / (s * MTU)) - - (beta * C0 ^ 2 / (s * MTU)))
   <-> 1 / r < (C1 + C0) / (s * MTU).
@@ -288,7 +287,7 @@ Proof.
   split; intros positive; nra.
 Qed.
 
-(** Section IV-B: that is the slope of (2) at 0. *)
+(** Section IV-B: the slope of (2) at 0. *)
 Theorem slope_at_start :
   is_derive (difference beta r s MTU C1 C0) 0 (beta * (C1 - C0) * ((C1 + C0) / (s * MTU) - 1 / r)).
 Proof.
@@ -368,7 +367,8 @@ Proof.
   - now apply (proj1 (time_positive t)).
 Qed.
 
-(** Section IV-B: the difference (2) is positive just after 0 if and only if the paper's condition is met. *)
+(** Section IV-B: the difference (2) is positive just after 0 if and only if 1/r < (C1 + C0)/(s MTU), as the paper says.
+    Claim: sf-condition. *)
 Theorem ahead_at_first_iff :
   (exists until, 0 < until /\ forall t, 0 < t < until -> 0 < difference beta r s MTU C1 C0 t)
   <-> 1 / r < (C1 + C0) / (s * MTU).

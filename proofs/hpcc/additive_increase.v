@@ -1,5 +1,5 @@
 (** HPCC (SIGCOMM 2019), Appendix A.3 and section 3.3: equilibria of R <- R U_target / U + a on any network, where U is
-    the utilisation of a path's most loaded link. *)
+    the utilisation of a path's most loaded link. Every network has such an equilibrium: existence.v. *)
 
 From Coq Require Import Reals Lra Lia Arith.
 From fluidcc.shared Require Import sums.
@@ -103,7 +103,7 @@ Proof.
 Qed.
 
 (** A.3: "the highest utilization will be less than 100% if a < R (1 - U_target)", and only if: on every path of every
-    network.
+    network, with the path's own R and U; so also on one through the most loaded link.
     Claim: hpcc-a3-below-full. *)
 Theorem below_full_iff_small_increase (j : nat) :
   (j < paths)%nat -> path_use rates j < 1 <-> a < rates j * (1 - target).
@@ -199,8 +199,8 @@ Qed.
     [byte/s]. It is between U_target C_i and U_target C_i + n a ([links_close_to_target]). *)
 Definition room_at_rest (i : nat) : R := Rmax target (link_use rates i) * capacity i.
 
-(** A.3: the capacity at the equilibrium exceeds U_target C_i by at most the increases of all paths, which tend to 0
-    with a. *)
+(** A.3: the capacity of a link at the equilibrium exceeds U_target C_i by at most the increases of its paths, which
+    tend to 0 with a. *)
 Theorem room_close_to_target (i : nat) :
   (i < links)%nat -> room_at_rest i <= target * capacity i + a * crossing i.
 Proof.
@@ -223,8 +223,9 @@ Proof.
 Qed.
 
 (** A.3: "if a is small enough the rates will be approximately max-min fair": at the equilibrium they are exactly
-    max-min fair for the capacities at rest. Rates that fit these and give path j more give some path k less that has no
-    more than j.
+    max-min fair for the capacities at rest, which are near U_target C_i ([room_close_to_target]). Rates that fit these
+    and give path j more give some path k less that has no more than j. How near the rates are to the max-min fair ones
+    of U_target C_i is not proved here.
     Claim: hpcc-a3-max-min. *)
 Theorem equilibrium_is_max_min_fair (other : nat -> R) (j : nat) :
   (forall i, (i < links)%nat -> link_load other i <= room_at_rest i) ->

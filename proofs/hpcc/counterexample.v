@@ -92,7 +92,7 @@ Proof.
   apply Rmult_lt_compat_l; lra.
 Qed.
 
-(** It tends to what flow 1 leaves of link 0: 3 - 1. *)
+(** Flow 0's rate tends to what flow 1 leaves of link 0: 3 - 1. *)
 Theorem limit_of_growing_rate : limit 0 = 2.
 Proof.
   assert (link_load limit 0 = limit 0%nat + limit 1%nat) as sum.
@@ -105,7 +105,7 @@ Proof.
   rewrite sum, frozen in full. simpl in full. unfold two_capacities in full. simpl in full. lra.
 Qed.
 
-(** And never gets there. *)
+(** Flow 0's rate is below its limit at every step. *)
 Theorem growing_rate_below_limit (n : nat) : rate n 0 < limit 0.
 Proof.
   apply Rlt_le_trans with (1 := growing_rate_never_constant n).
@@ -200,7 +200,7 @@ Qed.
 Theorem limit_from_equal_start : @limit one_link equal_start 0 = 3 / 2.
 Proof. rewrite one_link_limit by lia. simpl. field. Qed.
 
-(** From 1 and 2 it gets a third. *)
+(** A.2: from 1 and 2, path 0 gets a third of the link. *)
 Theorem limit_from_unequal_start : @limit one_link unequal_start 0 = 1.
 Proof. rewrite one_link_limit by lia. simpl. field. Qed.
 

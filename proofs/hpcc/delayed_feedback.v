@@ -1,7 +1,7 @@
 (** HPCC (SIGCOMM 2019), section 1 and Appendix A.1, A.3: "stability is guaranteed": the load of one link, when sources
     learn of it d round trips late.
 
-    S(n+1) = S(n) U_target C / S(n-d) + N a, with S the sum of rates. Near the equilibrium S the deviation x obeys
+    S(n+1) = S(n) U_target C / S(n-d) + N a, with S the sum of rates. Near the equilibrium S, to first order, the deviation x obeys
     x(n+1) = lambda x(n) - lambda x(n-d), with lambda = U_target C / S = U_target / U between 0 and 1. *)
 
 From Coq Require Import Reals Lra Lia Arith.
@@ -104,11 +104,13 @@ Hypothesis between : 0 < lambda < 1.
 
 (** * In time, and one round trip late *)
 
-(** A.3: of the last round trip's load, a deviation is gone after one round trip. *)
+(** A.3, one link, near the equilibrium: if sources know the last round trip's load, a deviation of it is gone after one
+    round trip. *)
 Theorem in_time_is_stable (x : nat -> R) (n : nat) : late 0 lambda x -> x (S n) = 0.
 Proof. intros recursion. pose proof (recursion n) as step. simpl in step. rewrite step. ring. Qed.
 
-(** A.3: one round trip late, each deviation is bounded by one that falls by sqrt lambda in a round trip. *)
+(** A.3, one link, near the equilibrium: one round trip late, each deviation is bounded by one that falls by sqrt lambda
+    in a round trip. *)
 Theorem one_round_trip_late_decays (x : nat -> R) (n : nat) :
   late 1 lambda x ->
   x n ^ 2 * (lambda - lambda ^ 2 / 4) <= (x 1%nat ^ 2 - lambda * x 1%nat * x 0%nat + lambda * x 0%nat ^ 2) * lambda ^ n.
@@ -121,7 +123,8 @@ Proof.
   apply bound. intros m. pose proof (recursion m) as step. simpl in step. rewrite step. ring.
 Qed.
 
-(** A.3: feedback one round trip late is stable, whatever the target and the increase are.
+(** A.3, one link: the equilibrium of feedback one round trip late is stable against small deviations, those of the
+    linear recursion, whatever the target and the increase are. All sources have one round trip.
     Claim: hpcc-a3-stability. *)
 Theorem one_round_trip_late_is_stable (x : nat -> R) : late 1 lambda x -> Un_cv x 0.
 Proof.
@@ -310,8 +313,8 @@ Proof.
   intros n. simpl. destruct (from_one n) as [[a b] c]. simpl. reflexivity.
 Qed.
 
-(** A.3: feedback two round trips late is stable if and only if lambda = U_target / U is below sqrt (1/2), about
-    0.7071. *)
+(** A.3, one link: feedback two round trips late is stable against small deviations if and only if lambda = U_target / U
+    is below sqrt (1/2), about 0.7071. *)
 Theorem two_round_trips_late_stable_iff :
   (forall x, late 2 lambda x -> Un_cv x 0) <-> lambda ^ 2 < 1 / 2.
 Proof.
@@ -326,7 +329,7 @@ Qed.
 End Late.
 
 (** At the paper's target of 95 %, and a link used beyond it up to its capacity, feedback two round trips late is not
-    stable. *)
+    stable: some small deviation does not die out. *)
 Theorem two_round_trips_late_unstable_at_95_percent (use : R) :
   95/100 < use <= 1 -> exists x, late 2 (95/100 / use) x /\ ~ Un_cv x 0.
 Proof.

@@ -4,6 +4,7 @@
     every network. *)
 
 From Coq Require Import Reals Lra Lia Arith Bool.
+From fluidcc.shared Require Import sums.
 From fluidcc.hpcc Require Import network fairness additive_increase removal.
 
 Local Open Scope R_scope.
@@ -121,6 +122,13 @@ Qed.
 Section Filling.
 
 Context {net : Network}.
+
+Lemma link_load_ext (before after : nat -> R) (i : nat) :
+  (forall j, (j < paths)%nat -> crosses i j = true -> before j = after j) -> link_load before i = link_load after i.
+Proof.
+  intros same. apply total_ext. intros j path. unfold share.
+  destruct (crosses i j) eqn:on; [apply same; assumption|reflexivity].
+Qed.
 
 Variables (target a : R).
 

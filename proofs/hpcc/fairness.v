@@ -334,8 +334,9 @@ Proof.
   unfold register_price. rewrite <- (register_at_rest i j link path on). reflexivity.
 Qed.
 
-(** A.3, (7): at an equilibrium of registers the rates are alpha-fair for the capacities U_i C_i: no rates that fit
-    these have a larger sum of utilities.
+(** A.3, (7): at an equilibrium of registers, at which all links are above U_target ([links_above_target]), the rates
+    are alpha-fair for the capacities U_i C_i, the loads that they make: no rates that fit these have a larger sum of
+    utilities.
     Claim: hpcc-a3-alpha-fair. *)
 Theorem registers_give_alpha_fair (other : nat -> R) :
   (forall j, (j < paths)%nat -> worthy alpha (other j)) ->
@@ -355,7 +356,8 @@ Proof.
   - exact fits.
 Qed.
 
-(** A.3, (7): and they are the only ones: other rates that fit have a smaller sum of utilities. *)
+(** A.3, (7): the rates at an equilibrium of registers are the only alpha-fair ones: other rates that fit have a smaller
+    sum of utilities. *)
 Theorem alpha_fair_rates_are_unique (other : nat -> R) (k : nat) :
   (forall j, (j < paths)%nat -> worthy alpha (other j)) ->
   (forall i, (i < links)%nat -> link_load other i <= link_use (register_rate alpha registers) i * capacity i) ->

@@ -159,7 +159,7 @@ Proof.
   apply Rmult_eq_reg_r with (1 - shrink); lra.
 Qed.
 
-(** And there is such an equilibrium. *)
+(** A.3: on one link the fair rate for all flows is an equilibrium. *)
 Theorem equilibrium_exists : all_above_zero (fun _ => fair_rate) /\ still (fun _ => fair_rate).
 Proof.
   pose proof flows_count as count. pose proof final_load as positive.
@@ -184,7 +184,9 @@ Proof.
     apply Rmult_lt_reg_r with capacity; [exact room|]. rewrite Rmult_plus_distr_r, whole. lra.
 Qed.
 
-(** 3.3: what is beyond the capacity, of windows the queue: N a - (1 - U_target) C.
+(** 3.3, at equilibrium: what is beyond the capacity, of windows the queue: N a - (1 - U_target) C. With a by the rule
+    it is above 0 if there are more flows than expected ([rule_keeps_queue_empty_iff]), and the rates do come to it
+    ([rates_converge]).
     Claim: hpcc-33-beyond. *)
 Theorem excess_at_equilibrium (rates : nat -> R) :
   all_above_zero rates -> still rates -> total flows rates - capacity = INR flows * a - (1 - target) * capacity.
@@ -247,7 +249,8 @@ Proof. intros same. rewrite rule_uses_headroom, same. field. lra. Qed.
 End Rule.
 End One_link.
 
-(** A.3: "a smaller a: slower convergence": the smaller a is, the less a difference shrinks in a round trip.
+(** A.3: "a smaller a: slower convergence", on one link: the smaller a is, the less a difference shrinks in a round
+    trip.
     Claim: hpcc-a3-slower. *)
 Theorem smaller_increase_is_slower (flows : nat) (capacity target a b : R) :
   (0 < flows)%nat -> 0 < capacity -> 0 < target -> 0 < a -> a < b ->

@@ -205,8 +205,9 @@ Proof.
   lra.
 Qed.
 
-(** A.2, corrected: the room 1 - m_j(n) on a path's most loaded link shrinks geometrically, at least by the factor
-    1 - R_j(1) / max C_i, the maximum over the path's links. The paper has it gone after as many steps as links.
+(** A.2, corrected: the room 1 - m_j(n) on a path's most loaded link shrinks geometrically, at least by the factor 1 -
+    R_j(1) / max C_i, the maximum over the path's links. The paper has it gone after as many steps as links. This is a
+    bound; the factor in the long run is that of [free_load_closed_form], where its premises hold.
     Claim: hpcc-a2-rate. *)
 Theorem room_shrinks_geometrically (n j : nat) :
   (1 <= n)%nat -> (j < paths)%nat ->

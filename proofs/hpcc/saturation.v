@@ -81,8 +81,7 @@ Proof.
     intros i other _. apply busiest, other.
 Qed.
 
-(** A.2 and 3.2: a single bottleneck is at its target load after one step, and stays there.
-    Claim: hpcc-a2-one-step. *)
+(** A.2 and 3.2: a network of one link has it at its target load after one step, and from then on. *)
 Theorem single_link_full_after_one_step (n : nat) :
   links = 1%nat -> (1 <= n)%nat -> used 0 -> load n 0 = capacity 0.
 Proof.
@@ -114,6 +113,18 @@ Theorem saturated_link_stays_saturated (n p i : nat) :
 Proof.
   intros later order link full. induction order as [|p order IH]; [exact full|].
   apply saturated_next; [lia|exact link|exact IH].
+Qed.
+
+(** A.2 and 3.2: a bottleneck, a link that is the most loaded one of each of its paths at the start, is at its target
+    load after one step, and from then on: the single link of a network is one, and so is the single bottleneck of an
+    incast.
+    Claim: hpcc-a2-one-step. *)
+Theorem bottleneck_full_after_one_step (n i : nat) :
+  (1 <= n)%nat -> (i < links)%nat -> used i ->
+  (forall j, (j < paths)%nat -> crosses i j = true -> utilisation 0 i = highest 0 j) -> load n i = capacity i.
+Proof.
+  intros later link some busiest. apply saturated_link_stays_saturated with 1%nat; [lia|exact later|exact link|].
+  apply saturates_iff_busiest_on_its_paths; assumption.
 Qed.
 
 (** A.2, proof: after the first step, the rates of paths through a saturated link no longer change. *)
@@ -277,8 +288,7 @@ Qed.
 
 (** ** What the start decides *)
 
-(** A.2: the limit depends on the start, for the ratio of the rates of two paths with the same links never changes.
-    Claim: hpcc-a2-start. *)
+(** A.2: the ratio of the rates of two paths with the same links never changes. *)
 Theorem rates_on_the_same_links_keep_their_ratio (n a b : nat) :
   (a < paths)%nat -> (b < paths)%nat -> (forall i, (i < links)%nat -> crosses i a = crosses i b) ->
   rate n a * start b = rate n b * start a.
@@ -291,6 +301,21 @@ Proof.
   apply Rmult_eq_reg_r with (highest n a); [|lra].
   replace (rate n a / highest n a * start b * highest n a) with (rate n a * start b) by (field; lra).
   rewrite IH. field. lra.
+Qed.
+
+(** A.2: "the allocation will not in general be fair, and will depend on R(0)": in the limit two paths with the same links
+    have rates in proportion to those at the start.
+    Claim: hpcc-a2-start. *)
+Theorem limit_keeps_the_ratio_of_the_start (a b : nat) :
+  (a < paths)%nat -> (b < paths)%nat -> (forall i, (i < links)%nat -> crosses i a = crosses i b) ->
+  limit a * start b = limit b * start a.
+Proof.
+  intros first second same.
+  assert (forall j c, (j < paths)%nat -> Un_cv (fun n => rate n j * c) (limit j * c)) as scaled.
+  { intros j c path. apply CV_mult; [apply rates_converge, path|apply constant_converges]. }
+  apply UL_sequence with (fun n => rate n a * start b); [apply scaled, first|].
+  intros eps positive. destruct (scaled b (start a) second eps positive) as (N & near).
+  exists N. intros n far. rewrite (rates_on_the_same_links_keep_their_ratio n a b first second same). apply near, far.
 Qed.
 
 End Saturation.

@@ -201,7 +201,7 @@ Proof.
 Qed.
 
 (** MultiQ: the condition. A class alone that sends no more than its guarantee stays there if and only if its total
-    increase is at most (1 - eta) w B.
+    increase is at most (1 - eta) w B. With more it comes near its limit: [finds_a_limit].
     Claim: hpccpp-multiq-search. *)
 Theorem locks_in_iff (start : R) :
   0 < start <= w * B ->
@@ -271,9 +271,9 @@ Proof.
   replace ((eta * B + 2 * a) / (2 - eta) * (2 - eta)) with (eta * B + 2 * a) by (field; lra). nra.
 Qed.
 
-(** MultiQ: with a total increase above (1 - eta) w B, and up to (1 - eta) B, a class alone converges to
-    (eta B + 2 a)/(2 - eta) from any start, by eta/2 in a round trip. The slides say that it finds the limit, which is
-    then eta B. *)
+(** MultiQ: with a total increase above (1 - eta) w B, and up to (1 - eta) B, a class alone converges to (eta B + 2
+    a)/(2 - eta) from any start, by eta/2 in a round trip. The slides say that it finds the limit, which for a class
+    alone is eta B. *)
 Theorem finds_a_limit (start : R) (n : nat) :
   0 < start -> (1 - eta) * (w * B) < a <= (1 - eta) * B ->
   Rabs (rate B w eta a (fun _ => B) start (S n) - (eta * B + 2 * a) / (2 - eta)) <= (eta / 2) ^ n * B.
@@ -286,8 +286,8 @@ Proof.
     destruct ok as [line share target increase]. nra.
 Qed.
 
-(** MultiQ: a start above the guarantee ends there too, if the limit is above the guarantee. So with a small increase it
-    depends on the start alone whether a class is locked in. *)
+(** MultiQ: a start above the guarantee ends there too, if the limit without an increase, eta B/(2 - eta), is at least
+    the guarantee. So with a small increase it depends on the start alone whether a class is locked in. *)
 Theorem starts_above_are_not_locked_in (start : R) (n : nat) :
   w * B < start -> a <= (1 - eta) * B -> w <= eta / (2 - eta) ->
   Rabs (rate B w eta a (fun _ => B) start (S n) - (eta * B + 2 * a) / (2 - eta)) <= (eta / 2) ^ n * B.
@@ -347,8 +347,8 @@ Qed.
 (** * Between the guarantee and the line *)
 
 (** MultiQ without an increase: a class that is left more than w B/eta, and less than eta B/(2 - eta), has no
-    equilibrium above its guarantee: its rate changes in every round trip. The slides say that it can be served at any
-    rate.
+    equilibrium above its guarantee: from there its rate changes in every round trip. (Below, it is locked in.) The
+    slides say that it can be served at any rate.
     Claim: hpccpp-multiq-between. *)
 Theorem no_equilibrium_between (A start : R) (n : nat) :
   a = 0 -> w * B < start -> w * B / eta < A < eta * B / (2 - eta) ->
@@ -413,7 +413,8 @@ Qed.
 Definition spare_step (B w eta a A r : R) : R :=
   r * eta / ((Rmin r A + Rmax (r - A) 0) / Rmax (w * B) (Rmin r A + (A - Rmin r A))) + a.
 
-(** With it a class aims at eta of what it can get, from any start, with any increase. *)
+(** With our rule, which counts what no class uses, a class aims at eta of what it can get, and a more, from any start,
+    with any increase. *)
 Theorem spare_rule_finds_the_limit (B w eta a A r : R) :
   0 < r -> 0 < A -> spare_step B w eta a A r = eta * Rmax (w * B) A + a.
 Proof.

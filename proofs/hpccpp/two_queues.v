@@ -79,7 +79,7 @@ Qed.
 (** * Lock-in *)
 
 (** MultiQ: a class without a backlog that sends no more than its guarantee stays locked in at eta w B + a, if its total
-    increase is at most (1 - eta) w B, whatever the other class does. *)
+    increase is at most (1 - eta) w B, whatever rate and backlog the other class begins with. *)
 Theorem class_locks_in (start : link) (n : nat) :
   0 < rate1 start <= w * B -> waiting1 start = 0 -> a1 <= (1 - eta) * (w * B) ->
   rate1 (after B w eta a1 a2 start (S n)) = eta * (w * B) + a1.
@@ -100,7 +100,8 @@ Proof.
     apply one; [| exact empty]. rewrite hypothesis. destruct ok1 as [line inside target increase]. nra.
 Qed.
 
-(** MultiQ: and if and only if. *)
+(** MultiQ: beside another class too, a class without a backlog that sends no more than its guarantee stays there if and
+    only if its total increase is at most (1 - eta) w B. *)
 Theorem class_locks_in_iff (start : link) :
   0 < rate1 start <= w * B -> waiting1 start = 0 ->
   ((forall n, rate1 (after B w eta a1 a2 start n) <= w * B) <-> a1 <= (1 - eta) * (w * B)).
