@@ -23,7 +23,7 @@ Proof.
 Qed.
 
 Lemma exp_falls (u v : R) : u <= v -> exp (- v) <= exp (- u).
-Proof. intros [less | equal]; [left; apply exp_rises; lra | rewrite equal; lra]. Qed.
+Proof. intros order. apply exp_rises_weakly. lra. Qed.
 
 Lemma event_above (n x : R) : 0 < n -> 0 < x -> exp (- ((1 + n) * x)) / n < event n x.
 Proof.

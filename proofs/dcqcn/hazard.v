@@ -230,63 +230,8 @@ Proof.
   field. lra.
 Qed.
 
-Lemma same_continuous (f g : R -> R) : (forall x, f x = g x) -> continuity f -> continuity g.
-Proof.
-  intros same base x eps positive_eps.
-  destruct (base x eps positive_eps) as [near [positive_near within]].
-  exists near. split; [exact positive_near |].
-  intros y close. rewrite <- !same. exact (within y close).
-Qed.
-
-Lemma exp_line_continuous (k : R) : continuity (fun x => exp (k * x)).
-Proof.
-  apply (continuity_comp (fun x => k * x) exp); [| exact exp_continuous].
-  apply (continuity_mult (fun _ : R => k) (fun x => x)).
-  - apply continuity_const. intros u v. reflexivity.
-  - intros x. apply derivable_continuous_pt, derivable_pt_id.
-Qed.
-
-Lemma constant_continuous (k : R) : continuity (fun _ : R => k).
-Proof. apply continuity_const. intros u v. reflexivity. Qed.
-
-Lemma sum_continuous (f g : R -> R) : continuity f -> continuity g -> continuity (fun x => f x + g x).
-Proof. exact (continuity_plus f g). Qed.
-
-Lemma minus_continuous (f g : R -> R) : continuity f -> continuity g -> continuity (fun x => f x - g x).
-Proof. exact (continuity_minus f g). Qed.
-
-Lemma product_continuous (f g : R -> R) : continuity f -> continuity g -> continuity (fun x => f x * g x).
-Proof. exact (continuity_mult f g). Qed.
-
-Lemma square_continuous (f : R -> R) : continuity f -> continuity (fun x => f x ^ 2).
-Proof.
-  intros base. apply (same_continuous (fun x => f x * f x)).
-  - intros u. ring.
-  - exact (product_continuous f f base base).
-Qed.
-
-Lemma opposite_line_continuous (k : R) : continuity (fun x => exp (- (k * x))).
-Proof.
-  apply (same_continuous (fun x => exp (- k * x))).
-  - intros u. f_equal. ring.
-  - apply exp_line_continuous.
-Qed.
-
-Lemma opposite_continuous : continuity (fun x => exp (- x)).
-Proof.
-  apply (same_continuous (fun x => exp (- (1 * x)))).
-  - intros u. f_equal. ring.
-  - apply opposite_line_continuous.
-Qed.
-
 Lemma difference_continuous (K F n m k l : R) : continuity (difference K F n m k l).
-Proof.
-  unfold difference, left_side.
-  repeat first
-    [ apply minus_continuous | apply sum_continuous | apply product_continuous | apply square_continuous
-    | apply constant_continuous | apply exp_line_continuous | apply opposite_line_continuous
-    | apply opposite_continuous ].
-Qed.
+Proof. intros x. unfold difference, left_side. reg. Qed.
 
 Lemma denominators_positive (n m x : R) :
   0 < n -> 0 < m -> 0 < x -> 0 < ((exp (n * x) - 1) * (exp (m * x) - 1)) ^ 2.

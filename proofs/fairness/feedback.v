@@ -232,6 +232,24 @@ Proof.
   rewrite Q.max_r; [ring |]. apply Qle_shift_div_r; lra.
 Qed.
 
+(** A turn without congestion, with tokens, changes the bank alone. *)
+Lemma quiet_turn (now : sender * Q) :
+  snd now <= token_thresh of -> ~ bank (fst now) == 0 ->
+  turn now = (adjust of true (fst now), answer (additive_increase of (fst now))).
+Proof.
+  intros below rest. unfold turn, round_trip. destruct (Qlt_le_dec (token_thresh of) (snd now)); [lra |].
+  destruct (Qeq_dec (bank (fst now)) 0); [contradiction | reflexivity].
+Qed.
+
+Lemma bank_falls_by_cap (K : nat) (now : sender) :
+  bank now <= count (S K) * ai_cap of -> bank (adjust of true now) <= count K * ai_cap of.
+Proof.
+  intros bound. simpl. unfold tokens_used. rewrite count_next in bound.
+  assert (0 <= count K * ai_cap of) by (apply Qmult_le_0_compat; [apply count_positive | lra]).
+  apply Q.max_lub; [| assumption].
+  destruct (Q.min_spec (ai_cap of) (bank now)) as [[order least] | [order least]]; lra.
+Qed.
+
 Lemma over_with_large_dampener (K : nat) (initial : Q) (now : sender * Q) :
   answer (base_ai of) <= token_thresh of -> sound of initial (fst now) ->
   dampener_constant of * ai_cap of <= dampener (fst now) -> snd now <= token_thresh of ->
@@ -241,19 +259,31 @@ Proof.
     assert (some := proj1 good).
   - exists 0%nat. change (count 0) with 0 in bound. split; simpl; [lra | exact below].
   - destruct (Qeq_dec (bank (fst now)) 0) as [empty | rest]; [now exists 0%nat |].
-    assert (same : round_trip of (snd now) (none (snd now)) (fst now) = fst now).
-    { unfold round_trip. destruct (Qlt_le_dec (token_thresh of) (snd now)); [lra |].
-      destruct (Qeq_dec (bank (fst now)) 0); [contradiction | reflexivity]. }
-    destruct (less (turn now)) as [n ends].
-    + now apply (sound_turn initial).
-    + unfold turn. rewrite same. exact large.
-    + unfold turn. rewrite same. simpl. apply Qle_trans with (2 := small). apply answer_to_base.
-      now apply increase_of_large_dampener.
-    + unfold turn. rewrite same. simpl. unfold tokens_used. rewrite count_next in bound.
-      assert (0 <= count K * ai_cap of) by (apply Qmult_le_0_compat; [apply count_positive | lra]).
-      apply Q.max_lub; [| assumption].
-      destruct (Q.min_spec (ai_cap of) (bank (fst now))) as [[order least] | [order least]]; lra.
-    + exists (n + 1)%nat. now rewrite turns_plus.
+    assert (next := sound_turn initial now good). assert (quiet := quiet_turn now below rest). rewrite quiet in next.
+    destruct (less (adjust of true (fst now), answer (additive_increase of (fst now)))) as [n ends].
+    + exact next.
+    + exact large.
+    + apply Qle_trans with (2 := small). apply answer_to_base. now apply increase_of_large_dampener.
+    + now apply bank_falls_by_cap.
+    + exists (n + 1)%nat. rewrite turns_plus. simpl turns at 2. now rewrite quiet.
+Qed.
+
+(** The loop ends, or congestion comes before the dampener has changed. *)
+Lemma over_or_congested (K : nat) (initial : Q) (now : sender * Q) :
+  sound of initial (fst now) -> bank (fst now) <= count K * ai_cap of ->
+  exists n, over (turns n now) \/
+    sound of initial (fst (turns n now)) /\ dampener (fst (turns n now)) = dampener (fst now) /\
+    token_thresh of < snd (turns n now).
+Proof.
+  revert now. induction K as [| K less]; intros now good bound; assert (some := proj1 good);
+    (destruct (Qlt_le_dec (token_thresh of) (snd now)) as [above | below]; [exists 0%nat; now right |]).
+  - exists 0%nat. left. change (count 0) with 0 in bound. split; simpl; [lra | exact below].
+  - destruct (Qeq_dec (bank (fst now)) 0) as [empty | rest]; [exists 0%nat; now left |].
+    assert (next := sound_turn initial now good). assert (quiet := quiet_turn now below rest). rewrite quiet in next.
+    destruct (less (adjust of true (fst now), answer (additive_increase of (fst now)))) as [n ends].
+    + exact next.
+    + now apply bank_falls_by_cap.
+    + exists (n + 1)%nat. rewrite turns_plus. simpl turns at 2 4 6 8. now rewrite quiet.
 Qed.
 
 Lemma bank_cap_in_steps : exists K, bank_cap of <= count K * ai_cap of.
@@ -274,42 +304,28 @@ Proof.
   { intros at_turn above. unfold turn. simpl.
     assert (more := dampener_rises_by_more_than_one of thresh_positive (snd at_turn) (none (snd at_turn))
       (fst at_turn) above). lra. }
+  assert (bound : forall at_turn : sender * Q, sound of initial (fst at_turn) ->
+            bank (fst at_turn) <= count most * ai_cap of).
+  { intros at_turn [_ [within _]]. lra. }
   revert now. induction J as [| J less]; intros now good near.
-  - change (count 0) with 0 in near. assert (large : dampener_constant of * ai_cap of <= dampener (fst now)) by lra.
-    assert (bound : bank (fst now) <= count most * ai_cap of) by (destruct good as [_ [within _]]; lra).
+  - change (count 0) with 0 in near.
     destruct (Qlt_le_dec (token_thresh of) (snd now)) as [above | below].
-    + assert (more := rising now above).
-      assert (after := sound_turn initial now good).
+    + assert (more := rising now above). assert (after := sound_turn initial now good).
       destruct (over_with_large_dampener most initial (turn now)) as [n ends]; try assumption.
       * lra.
       * unfold turn. simpl. apply Qle_trans with (2 := small). apply answer_to_base.
         apply increase_of_large_dampener.
         -- now apply (sound_event initial (Round_trip (snd now) (none (snd now)))).
         -- unfold turn in more. simpl in more. lra.
-      * destruct after as [_ [within _]]. lra.
+      * now apply bound.
       * exists (n + 1)%nat. now rewrite turns_plus.
-    + now apply (over_with_large_dampener most initial).
-  - assert (bound : bank (fst now) <= count most * ai_cap of) by (destruct good as [_ [within _]]; lra).
-    clear cap_steps. revert now good near bound. induction most as [| K fewer]; intros now good near bound;
-      assert (some := proj1 good);
-      (destruct (Qlt_le_dec (token_thresh of) (snd now)) as [above | below];
-       [ destruct (less (turn now)) as [n ends];
-         [ now apply (sound_turn initial)
-         | assert (more := rising now above); rewrite count_next in near; lra
-         | exists (n + 1)%nat; now rewrite turns_plus ] |]).
-    + exists 0%nat. change (count 0) with 0 in bound. split; simpl; [lra | exact below].
-    + destruct (Qeq_dec (bank (fst now)) 0) as [empty | rest]; [now exists 0%nat |].
-      assert (same : round_trip of (snd now) (none (snd now)) (fst now) = fst now).
-      { unfold round_trip. destruct (Qlt_le_dec (token_thresh of) (snd now)); [lra |].
-        destruct (Qeq_dec (bank (fst now)) 0); [contradiction | reflexivity]. }
-      destruct (fewer (turn now)) as [n ends].
-      * now apply (sound_turn initial).
-      * unfold turn. rewrite same. exact near.
-      * unfold turn. rewrite same. simpl. unfold tokens_used. rewrite count_next in bound.
-        assert (0 <= count K * ai_cap of) by (apply Qmult_le_0_compat; [apply count_positive | lra]).
-        apply Q.max_lub; [| assumption].
-        destruct (Q.min_spec (ai_cap of) (bank (fst now))) as [[order least] | [order least]]; lra.
-      * exists (n + 1)%nat. now rewrite turns_plus.
+    + apply (over_with_large_dampener most initial); try assumption; [lra | now apply bound].
+  - destruct (over_or_congested most initial now good (bound now good)) as [n [ends | [sound_then [same above]]]].
+    + now exists n.
+    + destruct (less (turn (turns n now))) as [m ends].
+      * now apply sound_turn.
+      * assert (more := rising (turns n now) above). rewrite same in more. rewrite count_next in near. lra.
+      * exists (m + S n)%nat. now rewrite turns_plus.
 Qed.
 
 Lemma natural_above (x : Q) : exists J, x <= count J.

@@ -63,28 +63,29 @@ Proof.
     assert (0 < 1 + a * x) by nra. assert (0 < 1 + b * x) by nra. field. repeat split; try lra; nra.
 Qed.
 
+Lemma lower_quotient (u p q : R) :
+  0 < p -> p < u -> 0 < q -> (p ^ 2 + p * q + q ^ 2) / (p + q) < (u ^ 2 + u * q + q ^ 2) / (u + q).
+Proof.
+  intros p_positive below q_positive.
+  apply (Rmult_lt_reg_r ((p + q) * (u + q))); [apply Rmult_lt_0_compat; lra |].
+  replace ((p ^ 2 + p * q + q ^ 2) / (p + q) * ((p + q) * (u + q))) with ((p ^ 2 + p * q + q ^ 2) * (u + q))
+    by (field; lra).
+  replace ((u ^ 2 + u * q + q ^ 2) / (u + q) * ((p + q) * (u + q))) with ((u ^ 2 + u * q + q ^ 2) * (p + q))
+    by (field; lra).
+  enough (0 < (u - p) * (u * p + q * (u + p))) by lra.
+  apply Rmult_lt_0_compat; [lra |]. assert (0 < u * p) by (apply Rmult_lt_0_compat; lra).
+  assert (0 < q * (u + p)) by (apply Rmult_lt_0_compat; lra). lra.
+Qed.
+
 Lemma lower_quotients (u v p q : R) :
   0 < p -> p < u -> 0 < q -> q < v -> (p ^ 2 + p * q + q ^ 2) / (p + q) < (u ^ 2 + u * v + v ^ 2) / (u + v).
 Proof.
   intros p_positive p_below q_positive q_below.
-  assert (p_step : (p ^ 2 + p * q + q ^ 2) / (p + q) < (u ^ 2 + u * q + q ^ 2) / (u + q)).
-  { apply (Rmult_lt_reg_r ((p + q) * (u + q))); [apply Rmult_lt_0_compat; lra |].
-    replace ((p ^ 2 + p * q + q ^ 2) / (p + q) * ((p + q) * (u + q))) with ((p ^ 2 + p * q + q ^ 2) * (u + q))
-      by (field; lra).
-    replace ((u ^ 2 + u * q + q ^ 2) / (u + q) * ((p + q) * (u + q))) with ((u ^ 2 + u * q + q ^ 2) * (p + q))
-      by (field; lra).
-    enough (0 < (u - p) * (u * p + q * (u + p))) by lra.
-    apply Rmult_lt_0_compat; [lra |]. assert (0 < u * p) by (apply Rmult_lt_0_compat; lra).
-    assert (0 < q * (u + p)) by (apply Rmult_lt_0_compat; lra). lra. }
-  apply Rlt_trans with (1 := p_step).
-  apply (Rmult_lt_reg_r ((u + q) * (u + v))); [apply Rmult_lt_0_compat; lra |].
-  replace ((u ^ 2 + u * q + q ^ 2) / (u + q) * ((u + q) * (u + v))) with ((u ^ 2 + u * q + q ^ 2) * (u + v))
-    by (field; lra).
-  replace ((u ^ 2 + u * v + v ^ 2) / (u + v) * ((u + q) * (u + v))) with ((u ^ 2 + u * v + v ^ 2) * (u + q))
-    by (field; lra).
-  enough (0 < (v - q) * (v * q + u * (v + q))) by lra.
-  apply Rmult_lt_0_compat; [lra |]. assert (0 < v * q) by (apply Rmult_lt_0_compat; lra).
-  assert (0 < u * (v + q)) by (apply Rmult_lt_0_compat; lra). lra.
+  apply Rlt_trans with (1 := lower_quotient u p q p_positive p_below q_positive).
+  assert (second := lower_quotient v q u q_positive q_below ltac:(lra)).
+  rewrite (Rplus_comm q u), (Rplus_comm v u) in second.
+  replace (q ^ 2 + q * u + u ^ 2) with (u ^ 2 + u * q + q ^ 2) in second by ring.
+  replace (v ^ 2 + v * u + u ^ 2) with (u ^ 2 + u * v + v ^ 2) in second by ring. exact second.
 Qed.
 
 Lemma quotient_falls (c x y : R) : 0 < c -> 0 <= x -> x < y -> 0 < c / (1 + c * y) < c / (1 + c * x).

@@ -518,12 +518,7 @@ Lemma exp_of_87_tenths : exp (87 / 10) <= 6030.
 Proof.
   assert (small : exp (87 / 10 / 256) <= 1034583 / 1000000).
   { set (u := 34583 / 1000000). apply Rle_trans with (exp (u - u * u / 2)).
-    - destruct (Rle_lt_or_eq_dec (87 / 10 / 256) (u - u * u / 2)) as [less | same]; [unfold u; lra | |].
-      + apply Rlt_le. set (more := u - u * u / 2 - 87 / 10 / 256).
-        replace (u - u * u / 2) with (87 / 10 / 256 + more) by (unfold more; ring).
-        rewrite exp_plus. assert (line := exp_above_line more ltac:(unfold more; lra)).
-        assert (weight := exp_pos (87 / 10 / 256)). assert (0 < more) by (unfold more; lra). nra.
-      + rewrite same. apply Rle_refl.
+    - apply exp_rises_weakly. unfold u. lra.
     - assert (below := exp_below u ltac:(unfold u; lra)). unfold u in *. lra. }
   replace (87 / 10) with (INR 256 * (87 / 10 / 256)) by (rewrite INR_IZR_INZ; simpl; field).
   rewrite exp_of_multiple. apply Rle_trans with ((1034583 / 1000000) ^ 256).

@@ -13,21 +13,16 @@ Lemma least_member (n : nat) (member : nat -> Prop) (f : nat -> R) :
   (forall i, (i < n)%nat -> ~ member i) \/
   exists j, (j < n)%nat /\ member j /\ forall i, (i < n)%nat -> member i -> f j <= f i.
 Proof.
-  intros decided. induction n as [|n IH]; [left; intros i small; lia|].
-  destruct (decided n) as [inside|outside].
-  - right. destruct IH as [none|(j & small & its & best)].
-    + exists n. repeat split; [lia|exact inside|]. intros i below here.
-      destruct (Nat.eq_dec i n) as [same|inner]; [subst i; lra|]. exfalso. apply (none i); [lia|exact here].
-    + destruct (Rle_dec (f j) (f n)) as [earlier|later].
-      * exists j. repeat split; [lia|exact its|]. intros i below here.
-        destruct (Nat.eq_dec i n) as [same|inner]; [subst i; exact earlier|apply best; [lia|exact here]].
-      * exists n. repeat split; [lia|exact inside|]. intros i below here.
-        destruct (Nat.eq_dec i n) as [same|inner]; [subst i; lra|].
-        specialize (best i ltac:(lia) here). lra.
-  - destruct IH as [none|(j & small & its & best)].
-    + left. intros i below. destruct (Nat.eq_dec i n) as [same|inner]; [subst i; exact outside|apply none; lia].
-    + right. exists j. repeat split; [lia|exact its|]. intros i below here.
-      destruct (Nat.eq_dec i n) as [same|inner]; [subst i; contradiction|apply best; [lia|exact here]].
+  intros decided. induction n as [|n [none|(j & small & its & best)]]; [left; intros i small; lia| |];
+    destruct (decided n) as [inside|outside].
+  - right. exists n. repeat split; [lia|exact inside|]. intros i below here.
+    destruct (Nat.eq_dec i n) as [same|inner]; [subst i; lra|]. exfalso. apply (none i); [lia|exact here].
+  - left. intros i below. destruct (Nat.eq_dec i n) as [same|inner]; [subst i; exact outside|apply none; lia].
+  - right. destruct (Rle_or_lt (f j) (f n)) as [earlier|later]; [exists j|exists n];
+      (repeat split; [lia|assumption|]); intros i below here;
+      (destruct (Nat.eq_dec i n) as [same|inner]; [subst i; lra|]); specialize (best i ltac:(lia) here); lra.
+  - right. exists j. repeat split; [lia|exact its|]. intros i below here.
+    destruct (Nat.eq_dec i n) as [same|inner]; [subst i; contradiction|apply best; [lia|exact here]].
 Qed.
 
 Section Additive_increase.
@@ -146,15 +141,8 @@ Proof.
     assert (link_load rates i <= a / (1 - target / use) * crossing i) as most.
     { unfold crossing. rewrite <- link_load_scale. apply link_load_le. intros j path on.
       rewrite Rmult_1_r. apply rate_at_most_link_value; assumption. }
-    rewrite <- (link_use_times_capacity _ i link) in most. fold use in most.
-    replace (a / (1 - target / use) * crossing i) with (use * (a * crossing i / (use - target))) in most
-      by (field; lra).
-    apply Rmult_le_reg_l in most; [|lra].
-    apply Rmult_le_compat_l with (r := use - target) in most; [|lra].
-    replace ((use - target) * (a * crossing i / (use - target))) with (a * crossing i) in most by (field; lra).
-    assert (use - target <= a * crossing i / capacity i); [|lra].
-    apply Rmult_le_reg_r with (capacity i); [exact room|].
-    replace (a * crossing i / capacity i * capacity i) with (a * crossing i) by (field; lra). exact most.
+    rewrite <- (link_use_times_capacity _ i link) in most.
+    apply close_to_target; [exact aim|exact room|exact above|exact most].
 Qed.
 
 (** 3.3: "the total additive increase every round should not exceed the bandwidth headroom, and thus no queue forms": on

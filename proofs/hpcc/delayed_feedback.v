@@ -266,37 +266,16 @@ Proof.
   assert (forall n, q * r ^ 2 <= energy (r - lambda) q y n) as stays.
   { intros n. rewrite geometric, start. rewrite <- (Rmult_1_r (q * r ^ 2)) at 1.
     apply Rmult_le_compat_l; [lra|]. apply pow_R1_Rle, outside. }
-  assert (q <= 2) as q_most.
-  { unfold q. assert (- r * (lambda - r) <= 1 * 2) by (apply Rmult_le_compat; lra). lra. }
-  set (e := q * r ^ 2 / 100).
-  assert (0 < e) as e_sign by (unfold e; lra).
-  assert (e <= 1) as e_small.
-  { unfold e. assert (r ^ 2 <= 1).
-    { simpl. assert (- r * - r <= 1 * 1) by (apply Rmult_le_compat; lra). lra. }
-    assert (q * r ^ 2 <= 2 * 1) by (apply Rmult_le_compat; lra). lra. }
-  destruct (limit e e_sign) as [far near].
-  assert (forall m, (far <= m)%nat -> Rabs (y m) < 2 * e) as y_small.
-  { intros m more. unfold y. pose proof (near m more) as one. pose proof (near (S m) ltac:(lia)) as two.
-    unfold R_dist in one, two. rewrite Rminus_0_r in one, two.
-    replace (x (S m) - r * x m) with (x (S m) + - r * x m) by ring.
-    apply Rle_lt_trans with (1 := Rabs_triang _ _). rewrite Rabs_mult, (Rabs_pos_eq (- r)) by lra.
-    assert (- r * Rabs (x m) <= 1 * Rabs (x m)) by (apply Rmult_le_compat_r; [apply Rabs_pos|lra]). lra. }
-  pose proof (stays far) as large_energy. unfold energy in large_energy.
-  pose proof (y_small far (le_n far)) as one. pose proof (y_small (S far) ltac:(lia)) as two.
-  set (b := y far) in *. set (c := y (S far)) in *.
-  assert (forall s, Rabs s < 2 * e -> s ^ 2 <= 2 * e * 2) as square.
-  { intros s small. rewrite <- pow2_abs. simpl. rewrite Rmult_1_r.
-    apply Rmult_le_compat; try apply Rabs_pos; lra. }
-  pose proof (square b one) as b_square. pose proof (square c two) as c_square.
-  assert ((r - lambda) * c * b <= 2 * (c ^ 2 + b ^ 2) / 2) as product.
-  { pose proof (pow2_ge_0 (c + b)) as plus. pose proof (pow2_ge_0 c) as cc. pose proof (pow2_ge_0 b) as bb.
-    assert (0 <= (lambda - r) * (c + b) ^ 2) as weighted by (apply Rmult_le_pos; lra).
-    assert ((lambda - r) * (c ^ 2 + b ^ 2) <= 2 * (c ^ 2 + b ^ 2)) as most by (apply Rmult_le_compat_r; lra).
-    replace ((lambda - r) * (c + b) ^ 2) with ((lambda - r) * (c ^ 2 + b ^ 2) + 2 * ((lambda - r) * c * b)) in weighted
-      by ring.
-    replace ((r - lambda) * c * b) with (- ((lambda - r) * c * b)) by ring. lra. }
-  assert (q * b ^ 2 <= 2 * b ^ 2) as last by (apply Rmult_le_compat_r; [apply pow2_ge_0|lra]).
-  unfold e in *. lra.
+  assert (Un_cv y 0) as y_limit.
+  { apply Un_cv_ext with (2 := combination_vanishes _ x 1 (- r) (later_limit x 0 limit) limit).
+    intros n. unfold y. ring. }
+  pose proof (later_limit y 0 y_limit) as y_later.
+  assert (Un_cv (fun n => - energy (r - lambda) q y n) 0) as energy_limit.
+  { apply Un_cv_ext with (2 := combination_vanishes _ _ (- 1) (- q)
+      (product_vanishes _ _ y_later (combination_vanishes _ _ 1 (r - lambda) y_later y_limit))
+      (product_vanishes _ _ y_limit y_limit)).
+    intros n. unfold energy. ring. }
+  pose proof (limit_le _ 0 (- (q * r ^ 2)) 0 energy_limit (fun n _ => Ropp_le_contravar _ _ (stays n))) as bad. lra.
 Qed.
 
 End Root.

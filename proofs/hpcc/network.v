@@ -108,6 +108,21 @@ Proof.
   unfold link_load. rewrite <- total_minus. apply total_ext. intros j _. unfold share. destruct (crosses i j); lra.
 Qed.
 
+(** Rates of which path j's is raised by [more]. *)
+Definition raised (rates : nat -> R) (j : nat) (more : R) (k : nat) : R :=
+  if Nat.eqb k j then rates k + more else rates k.
+
+Lemma raised_load (rates : nat -> R) (j : nat) (more : R) (i : nat) :
+  (j < paths)%nat -> link_load (raised rates j more) i = link_load rates i + (if crosses i j then more else 0).
+Proof.
+  intros path.
+  assert (link_load (fun k => raised rates j more k - rates k) i = (if crosses i j then more else 0)) as difference.
+  { unfold link_load. rewrite (total_single paths _ j path).
+    - unfold share, raised. rewrite Nat.eqb_refl. destruct (crosses i j); lra.
+    - intros k _ apart. unfold share, raised. apply Nat.eqb_neq in apart. rewrite apart. destruct (crosses i k); lra. }
+  rewrite link_load_minus in difference. lra.
+Qed.
+
 (** Prices of links: their sum over a path, times its rate, summed over paths, is price times load, summed over
     links. *)
 Lemma prices_and_loads (price rates : nat -> R) :
@@ -211,6 +226,14 @@ Lemma held_at_most_load (rates : nat -> R) (frozen : nat -> bool) (i : nat) :
   none_negative rates -> held_load rates frozen i <= link_load rates i.
 Proof.
   intros sign. apply total_le. intros j path. destruct (frozen j); [lra|]. apply share_nonneg; assumption.
+Qed.
+
+Lemma free_load_positive (rates : nat -> R) (frozen : nat -> bool) (i j : nat) :
+  all_positive rates -> (j < paths)%nat -> crosses i j = true -> frozen j = false -> 0 < free_load rates frozen i.
+Proof.
+  intros sign path on free. apply total_pos with j; [|exact path|].
+  - intros k small. destruct (frozen k); [lra|]. apply share_nonneg; [apply all_positive_nonneg, sign|exact small].
+  - rewrite free, share_on by exact on. apply sign, path.
 Qed.
 
 End Loads.

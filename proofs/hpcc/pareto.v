@@ -145,16 +145,10 @@ Lemma load_rise (n p i j : nat) :
   load n i + (rate p j - rate n j) <= load p i.
 Proof.
   intros later order path on.
-  set (raised := fun k => if Nat.eqb k j then rate p j else rate n k).
-  assert (link_load raised i = load n i + (rate p j - rate n j)) as same.
-  { assert (link_load (fun k => raised k - rate n k) i = rate p j - rate n j) as difference.
-    { unfold link_load. rewrite (total_single paths _ j path).
-      - rewrite share_on by exact on. unfold raised. rewrite Nat.eqb_refl. reflexivity.
-      - intros k _ apart. unfold share, raised. apply Nat.eqb_neq in apart. rewrite apart.
-        destruct (crosses i k); lra. }
-    rewrite link_load_minus in difference. unfold load. lra. }
-  rewrite <- same. apply link_load_le. intros k bound _. unfold raised. destruct (Nat.eqb k j) eqn:here.
-  - apply Nat.eqb_eq in here. subst k. lra.
+  assert (load n i + (rate p j - rate n j) = link_load (raised (rate n) j (rate p j - rate n j)) i) as same.
+  { rewrite raised_load, on by exact path. reflexivity. }
+  rewrite same. apply link_load_le. intros k bound _. unfold raised. destruct (Nat.eqb_spec k j) as [here|other].
+  - subst k. lra.
   - apply rates_never_fall_later; assumption.
 Qed.
 
@@ -373,21 +367,6 @@ Proof.
   assert (link_load rates i < link_load other i) as excess.
   { apply link_load_lt with j; [|exact path|exact on|exact more]. intros k bound _. apply above, bound. }
   pose proof (within i link). lra.
-Qed.
-
-(** Rates of which path j's is raised by [more]. *)
-Definition raised (rates : nat -> R) (j : nat) (more : R) (k : nat) : R :=
-  if Nat.eqb k j then rates k + more else rates k.
-
-Lemma raised_load (rates : nat -> R) (j : nat) (more : R) (i : nat) :
-  (j < paths)%nat -> link_load (raised rates j more) i = link_load rates i + (if crosses i j then more else 0).
-Proof.
-  intros path.
-  assert (link_load (fun k => raised rates j more k - rates k) i = (if crosses i j then more else 0)) as difference.
-  { unfold link_load. rewrite (total_single paths _ j path).
-    - unfold share, raised. rewrite Nat.eqb_refl. destruct (crosses i j); lra.
-    - intros k _ apart. unfold share, raised. apply Nat.eqb_neq in apart. rewrite apart. destruct (crosses i k); lra. }
-  rewrite link_load_minus in difference. lra.
 Qed.
 
 (** Path j crosses a saturated link, or has room on all its links. *)

@@ -215,15 +215,6 @@ Proof.
   pose proof (positive (S n) later) as sign. field. repeat split; lra.
 Qed.
 
-Lemma free_part_positive (n i j : nat) (frozen : nat -> bool) :
-  (j < paths)%nat -> crosses i j = true -> frozen j = false -> 0 < free_load (rate n) frozen i.
-Proof.
-  intros path on free. apply total_pos with j; [|exact path|].
-  - intros k small. destruct (frozen k); [lra|].
-    apply share_nonneg; [apply all_positive_nonneg, rates_positive|exact small].
-  - rewrite free, share_on by exact on. apply rates_positive, path.
-Qed.
-
 (** A.2, corrected: where, from the first step on, some paths of link i are frozen and link i is the most loaded one of
     all the others, the load x of these tends to what the load F of the frozen ones leaves, X = C_i - F, by the factor
     F / C_i a step: 1/x(n) - 1/X = (F/C_i)^(n-1) (1/x(1) - 1/X). *)
@@ -238,12 +229,12 @@ Theorem free_load_closed_form (n i j : nat) (frozen : nat -> bool) :
 Proof.
   intros later link path on free still busiest.
   apply (closed_form (fun m => free_load (rate m) frozen i)); [| | |exact later].
-  - pose proof (free_part_positive 1 i j frozen path on free) as sign.
+  - pose proof (free_load_positive (rate 1) frozen i j (rates_positive 1) path on free) as sign.
     pose proof (load_at_most_capacity 1 i (le_n 1) link) as most.
     unfold load in most. rewrite (two_parts (rate 1) frozen) in most. split; [|lra].
     apply total_nonneg. intros k small. destruct (frozen k); [|lra].
     apply share_nonneg; [apply all_positive_nonneg, rates_positive|exact small].
-  - intros m _. apply free_part_positive with j; assumption.
+  - intros m _. apply free_load_positive with j; [apply rates_positive|exact path|exact on|exact free].
   - intros m beyond.
     assert (held_load (rate m) frozen i = held_load (rate 1) frozen i) as held.
     { apply total_ext. intros k small. destruct (frozen k) eqn:ice; [|reflexivity].

@@ -22,6 +22,19 @@ Proof.
   exists (S N). intros n far. destruct n as [|n]; [lia|]. apply near. lia.
 Qed.
 
+Lemma later_limit (f : nat -> R) (l : R) : Un_cv f l -> Un_cv (fun n => f (S n)) l.
+Proof. intros close eps positive. destruct (close eps positive) as (N & near). exists N. intros n far. apply near. lia. Qed.
+
+Lemma product_vanishes (f g : nat -> R) : Un_cv f 0 -> Un_cv g 0 -> Un_cv (fun n => f n * g n) 0.
+Proof. intros first second. rewrite <- (Rmult_0_l 0). apply CV_mult; assumption. Qed.
+
+Lemma combination_vanishes (f g : nat -> R) (u v : R) :
+  Un_cv f 0 -> Un_cv g 0 -> Un_cv (fun n => u * f n + v * g n) 0.
+Proof.
+  intros first second. replace 0 with (u * 0 + v * 0) by ring.
+  apply (CV_plus (fun n => u * f n)); apply (CV_mult (fun _ => _)); try assumption; apply constant_converges.
+Qed.
+
 (** A bound that all but the first terms of a sequence keep is one for the limit. *)
 Lemma limit_le (f : nat -> R) (l bound : R) (first : nat) :
   Un_cv f l -> (forall n, (first <= n)%nat -> f n <= bound) -> l <= bound.
