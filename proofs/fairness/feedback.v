@@ -286,12 +286,17 @@ Proof.
     + exists (n + 1)%nat. rewrite turns_plus. simpl turns at 2 4 6 8. now rewrite quiet.
 Qed.
 
+Lemma natural_above (x : Q) : exists J, x <= count J.
+Proof.
+  destruct (Qarchimedean x) as [p above]. exists (Pos.to_nat p).
+  unfold count. rewrite positive_nat_Z. now apply Qlt_le_weak.
+Qed.
+
 Lemma bank_cap_in_steps : exists K, bank_cap of <= count K * ai_cap of.
 Proof.
-  destruct (Qarchimedean (bank_cap of / ai_cap of)) as [p above]. exists (Pos.to_nat p).
-  unfold count. rewrite positive_nat_Z. apply Qlt_le_weak.
+  destruct (natural_above (bank_cap of / ai_cap of)) as [K above]. exists K.
   assert (same : bank_cap of == bank_cap of / ai_cap of * ai_cap of) by (field; lra).
-  rewrite same. apply Qmult_lt_compat_r; [exact ai_cap_positive | exact above].
+  rewrite same. apply Qmult_le_compat_r; [exact above | lra].
 Qed.
 
 Lemma over_by_dampener (J : nat) (initial : Q) (now : sender * Q) :
@@ -326,19 +331,6 @@ Proof.
       * now apply sound_turn.
       * assert (more := rising (turns n now) above). rewrite same in more. rewrite count_next in near. lra.
       * exists (m + S n)%nat. now rewrite turns_plus.
-Qed.
-
-Lemma natural_above (x : Q) : exists J, x <= count J.
-Proof.
-  destruct (Qarchimedean x) as [p above]. exists (Pos.to_nat p).
-  unfold count. rewrite positive_nat_Z. now apply Qlt_le_weak.
-Qed.
-
-Lemma increase_never_below_base (now : sender) : base_ai of <= additive_increase of now.
-Proof.
-  unfold additive_increase.
-  assert (high := Q.le_max_r (tokens_used of now / (dampener now / dampener_constant of + 1)) 1).
-  set (factor := Qmax _ 1) in *. nra.
 Qed.
 
 Section Begun.
@@ -384,7 +376,7 @@ Qed.
 Theorem feedback_never_ends (m : nat) :
   token_thresh of < answer (base_ai of) -> token_thresh of < snd (turns (S m) (start tokens damp, congestion)).
 Proof.
-  intros large. apply Qlt_le_trans with (1 := large). simpl. apply answer_never_falls, increase_never_below_base.
+  intros large. apply Qlt_le_trans with (1 := large). simpl. apply answer_never_falls, increase_never_below_base, base_positive.
 Qed.
 
 (** Section IV-A: the loop comes to an end if and only if base_AI alone makes no tokens. *)

@@ -116,28 +116,10 @@ Qed.
 Lemma turning_continuous (x : R) : 0 <= x -> continuous (fun u => push u * turning u) x.
 Proof.
   intros later. assert (0 < 1 + a * x) by nra. assert (0 < 1 + b * x) by nra.
-  assert (of : forall c, 0 < 1 + c * x -> continuous (fun u => c / (1 + c * u)) x).
-  { intros c some. apply (continuous_mult (fun _ => c)); [apply continuous_const |].
-    apply (slope_continuous _ x (- c / (1 + c * x) ^ 2)).
-    apply (is_derive_inv (fun u => 1 + c * u)); [| lra]. evar_last; [slopes | cbv beta; ring]. }
-  assert (of_a := of a ltac:(assumption)). assert (of_b := of b ltac:(assumption)).
-  assert (squared : forall f : R -> R, continuous f x -> continuous (fun u => f u ^ 2) x).
-  { intros f steady. apply (continuous_ext (fun u => f u * f u)); [intros u; change (f u * f u = f u ^ 2); ring |].
-    now apply (continuous_mult f f). }
-  apply (continuous_mult push turning); [exact (slope_continuous push x _ (push_slope x later)) |].
-  unfold turning. apply (continuous_minus (fun _ => 1)); [apply continuous_const |].
-  apply (continuous_mult
-    (fun u => 2 * ((a / (1 + a * u)) ^ 2 + a / (1 + a * u) * (b / (1 + b * u)) + (b / (1 + b * u)) ^ 2))
-    (fun u => / (a / (1 + a * u) + b / (1 + b * u)))).
-  - apply (continuous_mult (fun _ => 2)); [apply continuous_const |].
-    apply (continuous_plus (fun u => (a / (1 + a * u)) ^ 2 + a / (1 + a * u) * (b / (1 + b * u)))).
-    + apply (continuous_plus (fun u => (a / (1 + a * u)) ^ 2)); [now apply squared |].
-      now apply (continuous_mult (fun u => a / (1 + a * u))).
-    + now apply squared.
-  - apply continuous_comp with (g := Rinv).
-    + now apply (continuous_plus (fun u => a / (1 + a * u))).
-    + apply continuous_Rinv. assert (0 < a / (1 + a * x)) by (apply Rdiv_lt_0_compat; lra).
-      assert (0 < b / (1 + b * x)) by (apply Rdiv_lt_0_compat; lra). lra.
+  assert (0 < a / (1 + a * x)) by (apply Rdiv_lt_0_compat; lra).
+  assert (0 < b / (1 + b * x)) by (apply Rdiv_lt_0_compat; lra).
+  assert (0 < w x ^ 2) by (apply pow_lt, w_positive, later).
+  unfold push, turning, w, dw in *. steady; lra.
 Qed.
 
 (** Between two places at which the push is at most 1 it is below 1. *)
@@ -161,14 +143,7 @@ Qed.
 
 Lemma lead_slope_continuous (x : R) : 0 <= x -> continuous (fun u => - exp (- u) + dw u / w u ^ 2) x.
 Proof.
-  intros later. assert (positive := w_positive x later).
-  apply (continuous_plus (fun u => - exp (- u))).
-  - apply (slope_continuous _ x (exp (- x))). evar_last; [slopes | cbv beta; ring].
-  - apply (continuous_mult dw (fun u => / w u ^ 2)).
-    + unfold dw. apply (slope_continuous _ x (2 * a * b)). evar_last; [slopes | cbv beta; ring].
-    + apply continuous_comp with (g := Rinv); [| apply continuous_Rinv; nra].
-      apply (continuous_ext (fun u => w u * w u)); [intros u; change (w u * w u = w u ^ 2); ring |].
-      apply (continuous_mult w w); exact (slope_continuous w x _ (w_slope x)).
+  intros later. assert (0 < w x ^ 2) by (apply pow_lt, w_positive, later). unfold w, dw in *. steady; lra.
 Qed.
 
 Lemma slope_by_push (x : R) : 0 <= x -> - exp (- x) + dw x / w x ^ 2 = exp (- x) * (push x - 1).
@@ -215,9 +190,7 @@ Lemma push_crosses (x : R) : 1 < a + b -> 0 < x -> push x < 1 -> exists p, 0 < p
 Proof.
   intros large positive low.
   set (sign := fun u => dw u * exp u - w u * w u).
-  assert (steady : continuity sign).
-  { intros u. apply continuity_pt_filterlim.
-    exact (slope_continuous sign u _ ltac:(unfold sign, dw, w; slopes)). }
+  assert (steady : continuity sign) by (intros u; unfold sign, dw, w; reg).
   assert (back : forall u, 0 <= u -> sign u = w u ^ 2 * (push u - 1)).
   { intros u later. assert (some := w_positive u later). unfold sign, push. field. lra. }
   assert (at_start : 0 < sign 0) by (unfold sign, dw, w; rewrite exp_0; lra).

@@ -115,14 +115,8 @@ Proof.
     - cbv beta. unfold pull, Rdiv. ring. }
   assert (grows : weighed 0 <= weighed t).
   { apply (never_falls weighed change 0 t later weighed_slope).
-    - intros u inside. unfold change.
-      apply (continuous_mult (fun v => pull * (X v + bound))).
-      + apply (continuous_mult (fun _ => pull)); [apply continuous_const |].
-        apply (continuous_plus X (fun _ => bound)); [now apply steady | apply continuous_const].
-      + apply (continuous_mult (fun v => apart v * apart v)).
-        * apply (continuous_mult apart apart); exact (slope_continuous apart u _ (slope u inside)).
-        * apply (slope_continuous _ u (- (pull * bound) * exp (- (pull * bound * u)))).
-          evar_last; [slopes | cbv beta; ring].
+    - intros u inside. assert (of_X : continuity_pt X u) by (apply continuity_pt_filterlim; now apply steady).
+      unfold change, apart. steady; lra.
     - intros u [above before]. unfold change.
       assert (near := below u ltac:(lra)). change (norm (X u)) with (Rabs (X u)) in near.
       assert (0 <= X u + bound) by (apply Rabs_def2 in near; lra).

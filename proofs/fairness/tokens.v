@@ -139,6 +139,13 @@ Qed.
 Lemma run_app (before after : list event) (now : sender) : run (before ++ after) now = run after (run before now).
 Proof. revert now. induction before as [| first later same]; intros now; [reflexivity | apply same]. Qed.
 
+Lemma increase_never_below_base (now : sender) : base_ai of <= additive_increase now.
+Proof.
+  unfold additive_increase.
+  assert (high := Q.le_max_r (tokens_used now / (dampener now / dampener_constant of + 1)) 1).
+  set (factor := Qmax _ 1) in *. nra.
+Qed.
+
 (** * The bank *)
 
 Section Bank.
@@ -186,11 +193,7 @@ Proof. apply good. Qed.
 
 (** Algorithm 2, line 7: the additive increase is at least base_AI. *)
 Theorem increase_at_least_base : base_ai of <= additive_increase (run events (start tokens damp)).
-Proof.
-  unfold additive_increase. set (now := run events (start tokens damp)).
-  assert (high := Q.le_max_r (tokens_used now / (dampener now / dampener_constant of + 1)) 1).
-  set (factor := Qmax _ 1) in *. nra.
-Qed.
+Proof. apply increase_never_below_base. Qed.
 
 End Bank.
 

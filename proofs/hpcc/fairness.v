@@ -349,7 +349,8 @@ Qed.
 Lemma marginal_utility_is_price (j : nat) :
   (j < paths)%nat -> power (register_rate alpha registers j) (- alpha) = path_price register_price j.
 Proof.
-  intros path. rewrite register_rate_power by exact path. unfold path_price. apply total_ext. intros i link. destruct (crosses i j) eqn:on; [|reflexivity].
+  intros path. rewrite register_rate_power by exact path. unfold path_price. apply total_ext. intros i link.
+  destruct (crosses i j) eqn:on; [|reflexivity].
   unfold register_price. rewrite <- (register_at_rest i j link path on). reflexivity.
 Qed.
 

@@ -73,13 +73,15 @@ Qed.
 
 (** * One step *)
 
+(** What is sent and what waits is the rate. *)
+Lemma served_and_waiting (r A : R) : Rmin r A + Rmax (r - A) 0 = r.
+Proof. unfold Rmin, Rmax. destruct (Rle_dec r A), (Rle_dec (r - A) 0); lra. Qed.
+
 Lemma step_within_guarantee (A r : R) : 0 < r -> Rmin r A <= w * B -> step B w eta a A r = eta * (w * B) + a.
 Proof.
   intros positive_rate within. assert (guarantee := guarantee_positive). unfold step, utilisation.
   destruct (Rle_dec (Rmin r A) (w * B)) as [_ | absurd]; [| lra].
-  assert (total : Rmin r A + Rmax (r - A) 0 = r).
-  { unfold Rmin, Rmax. destruct (Rle_dec r A), (Rle_dec (r - A) 0); lra. }
-  rewrite total. field. destruct ok. repeat split; lra.
+  rewrite served_and_waiting. field. destruct ok. repeat split; lra.
 Qed.
 
 Lemma step_backlogged (A r : R) : w * B < A -> A < r -> step B w eta a A r = eta * A + a.
@@ -419,9 +421,7 @@ Theorem spare_rule_finds_the_limit (B w eta a A r : R) :
   0 < r -> 0 < A -> spare_step B w eta a A r = eta * Rmax (w * B) A + a.
 Proof.
   intros positive_rate positive_A. unfold spare_step.
-  assert (total : Rmin r A + Rmax (r - A) 0 = r).
-  { unfold Rmin, Rmax. destruct (Rle_dec r A), (Rle_dec (r - A) 0); lra. }
-  rewrite total. replace (Rmin r A + (A - Rmin r A)) with A by ring.
+  rewrite served_and_waiting. replace (Rmin r A + (A - Rmin r A)) with A by ring.
   assert (positive_share : 0 < Rmax (w * B) A) by (apply Rlt_le_trans with (1 := positive_A), Rmax_r).
   field. lra.
 Qed.

@@ -23,7 +23,9 @@ Proof.
 Qed.
 
 Lemma later_limit (f : nat -> R) (l : R) : Un_cv f l -> Un_cv (fun n => f (S n)) l.
-Proof. intros close eps positive. destruct (close eps positive) as (N & near). exists N. intros n far. apply near. lia. Qed.
+Proof.
+  intros close eps positive. destruct (close eps positive) as (N & near). exists N. intros n far. apply near. lia.
+Qed.
 
 Lemma product_vanishes (f g : nat -> R) : Un_cv f 0 -> Un_cv g 0 -> Un_cv (fun n => f n * g n) 0.
 Proof. intros first second. rewrite <- (Rmult_0_l 0). apply CV_mult; assumption. Qed.

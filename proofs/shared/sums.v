@@ -119,7 +119,7 @@ Fixpoint largest (n : nat) (chosen : nat -> bool) (f : nat -> R) : R :=
   | S m => if chosen m then Rmax (largest m chosen f) (f m) else largest m chosen f
   end.
 
-(** A finite maximum is at most a bound that is not negative if and only if each of its numbers is. *)
+(** A maximum is at most a bound that is not negative if each of its numbers is. *)
 Lemma largest_le (n : nat) (chosen : nat -> bool) (f : nat -> R) (bound : R) :
   0 <= bound -> (forall i, (i < n)%nat -> chosen i = true -> f i <= bound) -> largest n chosen f <= bound.
 Proof.
@@ -129,6 +129,7 @@ Proof.
   apply Rmax_lub; [exact inner|]. apply below; [lia|exact here].
 Qed.
 
+(** Each chosen number is at most the maximum. *)
 Lemma largest_ge (n : nat) (chosen : nat -> bool) (f : nat -> R) (i : nat) :
   (i < n)%nat -> chosen i = true -> f i <= largest n chosen f.
 Proof.
