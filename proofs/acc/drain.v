@@ -43,8 +43,8 @@ Theorem queue_after_second_period :
   queue_after N (State S (queue_after N (State S 0 false)) false) = 2 * (total N S - 1).
 Proof. rewrite queue_after_first_period, queue_after_sending, Rmax_right; lra. Qed.
 
-(** Section 4.2: a halt with one extension, line 7 reading the rate R_s of before line 4, takes just as long as the queue
-    of both periods takes to drain, for each flow: none resumes before the queue is empty, and none after. The
+(** Section 4.2: a halt with one extension, line 7 reading the rate R_s of before line 4, takes just as long as the
+    queue of both periods takes to drain, for each flow: none resumes before the queue is empty, and none after. The
     extension, a period after the halt began, must come before the halt is over: rates sum to 2 C or more.
     Claim: acc-42-drains. *)
 Theorem halt_and_extension_drain_both_periods (k : nat) :

@@ -388,7 +388,8 @@ Proof.
 Qed.
 
 (** Section 5.1: (6) to (9), with equal rates, have exactly one fixed point (p, alpha, R_T, R_C) with p in (0, 1), for
-    any positive settings and any number of flows. Whether a queue marks with this p is another question: [one_fixed_point_iff] in ramp.v. *)
+    any positive settings and any number of flows. Whether a queue marks with this p is another question:
+    [one_fixed_point_iff] in ramp.v. *)
 Theorem one_fixed_point :
   exists! rest : R * R * R * R, let '(p, alpha, R_T, R_C) := rest in at_rest s N p alpha R_T R_C.
 Proof.

@@ -393,8 +393,8 @@ Proof.
     apply scaled_cuts_below; [lra | apply (lt_INR 0); lia].
 Qed.
 
-(** Section 5.1 with Table 14 and packets of 1000 B: n flows of equal rates have a fixed point, with a queue that marks as
-    they need, if and only if n <= 14. *)
+(** Section 5.1 with Table 14 and packets of 1000 B: n flows of equal rates have a fixed point, with a queue that marks
+    as they need, if and only if n <= 14. *)
 Theorem up_to_14_flows (n : nat) : (1 <= n)%nat -> (has_fixed_point 1000 n <-> (n <= 14)%nat).
 Proof.
   intros some. split.
@@ -432,8 +432,8 @@ Proof.
     [apply table14_positive; lra | apply (lt_INR 0); lia].
 Qed.
 
-(** Section 5.1 says that p is less than 1 %: with Table 14 and packets of 1000 B, at rest, with up to 14 flows, and with
-    no more.
+(** Section 5.1 says that p is less than 1 %: with Table 14 and packets of 1000 B, at rest, with up to 14 flows, and
+    with no more.
     Claim: dcqcn-51-marking. *)
 Theorem marking_below_one_percent (n : nat) (p alpha R_T R_C : R) :
   (1 <= n)%nat -> at_rest (table14 1000) (INR n) p alpha R_T R_C -> (p < 1 / 100 <-> (n <= 14)%nat).

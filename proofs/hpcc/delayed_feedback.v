@@ -1,8 +1,9 @@
 (** HPCC (SIGCOMM 2019), section 1 and Appendix A.1, A.3: "stability is guaranteed": the load of one link, when sources
     learn of it d round trips late.
 
-    S(n+1) = S(n) U_target C / S(n-d) + N a, with S the sum of rates. Near the equilibrium S, to first order, the deviation x obeys
-    x(n+1) = lambda x(n) - lambda x(n-d), with lambda = U_target C / S = U_target / U between 0 and 1. *)
+    S(n+1) = S(n) U_target C / S(n-d) + N a, with S the sum of rates. Near the equilibrium S, to first order, the
+    deviation x obeys x(n+1) = lambda x(n) - lambda x(n-d), with lambda = U_target C / S = U_target / U between 0 and 1.
+    *)
 
 From Coq Require Import Reals Lra Lia Arith.
 From fluidcc.shared Require Import limits.

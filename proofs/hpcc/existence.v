@@ -1,7 +1,7 @@
-(** HPCC (SIGCOMM 2019), Appendix A.3: R <- R U_target / U + a has an equilibrium on every network. The rates are found by
-    filling: all paths rise together; where a link has reached the utilisation that its paths' rate asks for, its paths
-    stop, and the others go on. With it the theorems of additive_increase.v, which begin with an equilibrium, speak of
-    every network. *)
+(** HPCC (SIGCOMM 2019), Appendix A.3: R <- R U_target / U + a has an equilibrium on every network. The rates are found
+    by filling: all paths rise together; where a link has reached the utilisation that its paths' rate asks for, its
+    paths stop, and the others go on. With it the theorems of additive_increase.v, which begin with an equilibrium,
+    speak of every network. *)
 
 From Coq Require Import Reals Lra Lia Arith Bool.
 From fluidcc.shared Require Import sums.
@@ -309,7 +309,8 @@ Proof.
       intros (j & path & on & free). rewrite (all j path on) in free. discriminate.
     + apply (IH x rates stopped); [|exact before].
       destruct (count paths (fun j => negb (stopped j))) eqn:rest; [lia|].
-      exfalso. destruct (least_member paths (fun j => stopped j = false) (fun _ => 0)) as [nobody|(j & path & free & _)].
+      exfalso. destruct (least_member paths (fun j => stopped j = false) (fun _ => 0))
+        as [nobody|(j & path & free & _)].
       * intros j. destruct (stopped j); [right; discriminate|left; reflexivity].
       * assert (count paths (fun j => negb (stopped j)) <= count paths (fun _ => false))%nat as zero.
         { apply count_le. intros j path moves. apply negb_true_iff in moves. exfalso. exact (nobody j path moves). }

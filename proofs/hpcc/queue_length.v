@@ -103,15 +103,16 @@ Proof.
   - intros j small other. destruct (Nat.ltb_spec sources j) as [no|_]; [lia|reflexivity].
 Qed.
 
-(** The premise of what follows, that the tail is the formula's, can be met: by these probabilities of k >= 1 packets. That
-    they are those of the queue is Roberts and Virtamo's theorem, not one here. *)
+(** The premise of what follows, that the tail is the formula's, can be met: by these probabilities of k >= 1 packets.
+    That they are those of the queue is Roberts and Virtamo's theorem, not one here. *)
 Example formula_is_a_tail (sources : nat) (period : R) (k : nat) :
   tail sources (fun j => exceeds sources period (j - 1) - exceeds sources period j) k = exceeds sources period k.
 Proof.
   destruct (Nat.le_gt_cases sources k) as [beyond|inside].
   - rewrite tail_ends, formula_ends by exact beyond. reflexivity.
   - unfold tail. set (P := exceeds sources period).
-    assert (forall n, (k < n)%nat -> total n (fun j => if Nat.ltb k j then P (j - 1)%nat - P j else 0) = P k - P (n - 1)%nat)
+    assert (forall n, (k < n)%nat ->
+      total n (fun j => if Nat.ltb k j then P (j - 1)%nat - P j else 0) = P k - P (n - 1)%nat)
       as telescope.
     { intros n more. induction n as [|n IH]; [lia|]. simpl total. destruct (Nat.eq_dec n k) as [same|apart].
       - subst n. assert (total k (fun j => if Nat.ltb k j then P (j - 1)%nat - P j else 0) = 0) as none.

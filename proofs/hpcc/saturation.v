@@ -294,8 +294,8 @@ Proof.
   rewrite IH. field. lra.
 Qed.
 
-(** A.2: "the allocation will not in general be fair, and will depend on R(0)": in the limit two paths with the same links
-    have rates in proportion to those at the start.
+(** A.2: "the allocation will not in general be fair, and will depend on R(0)": in the limit two paths with the same
+    links have rates in proportion to those at the start.
     Claim: hpcc-a2-start. *)
 Theorem limit_keeps_the_ratio_of_the_start (a b : nat) :
   (a < paths)%nat -> (b < paths)%nat -> (forall i, (i < links)%nat -> crosses i a = crosses i b) ->
