@@ -201,14 +201,51 @@ def test_the_answers_of_coq_are_read() -> None:
     assert coq.axioms_in(f"theorem {first}theorem {second}") == {"p.f.one": (), "p.f.two": ("A.b", "C.d")}
 
 
+def test_a_second_run_checks_what_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Notice progress on kept files, a changed file or a dependent one that is not checked, and lost axioms."""
+    coqc, said, kept = tmp_path / "coqc", tmp_path / "said", tmp_path / "kept"
+    coqc.write_text(
+        f"""#!/bin/sh
+test "$1" = --version && exit
+for file; do :; done
+echo "$file" >> {said}
+touch "${{file%.v}}.vo"
+sed -n 's/.*idtac "\\(theorem [^"]*\\)".*/\\1/p' "$file"
+test "$file" != asked.v || printf 'Axioms:\\nR.sig_not_dec : True\\n'
+""",
+        encoding="utf-8",
+    )
+    coqc.chmod(0o755)
+    theorem = "(** Says. *)\nTheorem one : forall n, n = n.\nProof. reflexivity. Qed.\n"
+    texts = {"a.one": theorem, "b.two": f"From fluidcc.a Require Import one.\n{theorem}", "b.three": ""}
+    monkeypatch.setattr(coq, "sources", lambda: texts)
+
+    def files() -> list[str]:
+        said.write_text("", encoding="utf-8")
+        checked = coq.check(kept, str(coqc))
+        assert [sorted(one.axioms) for one in checked.values()] == [["R.sig_not_dec"], ["R.sig_not_dec"], []]
+        return sorted(said.read_text(encoding="utf-8").split())
+
+    kept.mkdir()
+    assert files() == ["a/one.v", "asked.v", "asked.v", "b/three.v", "b/two.v"]
+    with monkeypatch.context() as patch:
+        patch.setattr(coq, "Bar", None)
+        assert files() == []
+    texts["a.one"] += "(* More. *)"
+    assert files() == ["a/one.v", "asked.v", "asked.v", "b/two.v"]
+    texts["b.three"] += "(* More. *)"
+    assert files() == ["b/three.v"]
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("coqc") is None, reason=f"Coq is not installed; on Debian: {coq.INSTALL}")
 def test_coq_refuses_a_stronger_theorem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Notice a check that never fails: the bound with n for n - 1 has the same proof text, and is not proved by it."""
     coqc = str(shutil.which("coqc"))
-    texts = {name: sources()[f"hpcc.{name}"] for name in ("network", "pareto")}
-    assert texts["pareto"].count("1 - highest n j <= (1 - highest 1 j) * (1 - rate 1 j / widest j) ^ (n - 1)") == 1
-    texts["pareto"] = texts["pareto"].replace("rate 1 j / widest j) ^ (n - 1).", "rate 1 j / widest j) ^ n.", 1)
-    monkeypatch.setattr(coq, "sources", lambda: {f"hpcc.{name}": text for name, text in texts.items()})
+    texts = {name: sources()[name] for name in ("shared.limits", "shared.sums", "hpcc.network", "hpcc.pareto")}
+    old, new = "rate 1 j / widest j) ^ (n - 1).", "rate 1 j / widest j) ^ n."
+    assert "1 - highest n j <= (1 - highest 1 j) * (1 - rate 1 j / widest j) ^ (n - 1).\n" in texts["hpcc.pareto"]
+    texts["hpcc.pareto"] = texts["hpcc.pareto"].replace(old, new, 1)
+    monkeypatch.setattr(coq, "sources", lambda: texts)
     with pytest.raises(coq.UnprovedError, match=r"hpcc/pareto\.v"):
         coq.check(tmp_path, coqc)
