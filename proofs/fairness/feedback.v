@@ -349,7 +349,8 @@ Qed.
 Theorem feedback_never_ends (m : nat) :
   token_thresh of < answer (base_ai of) -> token_thresh of < snd (turns (S m) (start tokens damp, congestion)).
 Proof.
-  intros large. apply Qlt_le_trans with (1 := large). simpl. apply answer_never_falls, increase_never_below_base, base_positive.
+  intros large. apply Qlt_le_trans with (1 := large). simpl.
+  apply answer_never_falls, increase_never_below_base, base_positive.
 Qed.
 
 (** Section IV-A: the loop comes to an end if and only if base_AI alone makes no tokens. *)
