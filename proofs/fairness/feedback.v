@@ -250,40 +250,38 @@ Proof.
   destruct (Q.min_spec (ai_cap of) (bank now)) as [[order least] | [order least]]; lra.
 Qed.
 
+(** The loop ends, or congestion comes before the dampener has changed: that of [now], or of a later increase. *)
+Lemma over_or_congested (K : nat) (initial : Q) (now : sender * Q) :
+  sound of initial (fst now) -> bank (fst now) <= count K * ai_cap of ->
+  exists n, over (turns n now) \/
+    sound of initial (fst (turns n now)) /\ dampener (fst (turns n now)) = dampener (fst now) /\
+    token_thresh of < snd (turns n now) /\
+    (snd (turns n now) = snd now \/
+     exists before, 0 <= bank before /\ dampener before = dampener (fst now) /\
+       snd (turns n now) = answer (additive_increase of before)).
+Proof.
+  revert now. induction K as [| K less]; intros now good bound; assert (some := proj1 good);
+    (destruct (Qlt_le_dec (token_thresh of) (snd now)) as [above | below]; [exists 0%nat; right; auto |]).
+  - exists 0%nat. left. change (count 0) with 0 in bound. split; simpl; [lra | exact below].
+  - destruct (Qeq_dec (bank (fst now)) 0) as [empty | rest]; [exists 0%nat; now left |].
+    assert (next := sound_turn initial now good). assert (quiet := quiet_turn now below rest). rewrite quiet in next.
+    destruct (less (adjust of true (fst now), answer (additive_increase of (fst now))) next) as [n ends].
+    + now apply bank_falls_by_cap.
+    + exists (n + 1)%nat. rewrite turns_plus. change (turns 1 now) with (turn now). rewrite quiet.
+      destruct ends as [ends | [sound_then [same [above [here | later]]]]]; [now left | |]; right; eauto 8.
+Qed.
+
 Lemma over_with_large_dampener (K : nat) (initial : Q) (now : sender * Q) :
   answer (base_ai of) <= token_thresh of -> sound of initial (fst now) ->
   dampener_constant of * ai_cap of <= dampener (fst now) -> snd now <= token_thresh of ->
   bank (fst now) <= count K * ai_cap of -> exists n, over (turns n now).
 Proof.
-  intros small. revert now. induction K as [| K less]; intros now good large below bound;
-    assert (some := proj1 good).
-  - exists 0%nat. change (count 0) with 0 in bound. split; simpl; [lra | exact below].
-  - destruct (Qeq_dec (bank (fst now)) 0) as [empty | rest]; [now exists 0%nat |].
-    assert (next := sound_turn initial now good). assert (quiet := quiet_turn now below rest). rewrite quiet in next.
-    destruct (less (adjust of true (fst now), answer (additive_increase of (fst now)))) as [n ends].
-    + exact next.
-    + exact large.
-    + apply Qle_trans with (2 := small). apply answer_to_base. now apply increase_of_large_dampener.
-    + now apply bank_falls_by_cap.
-    + exists (n + 1)%nat. rewrite turns_plus. simpl turns at 2. now rewrite quiet.
-Qed.
-
-(** The loop ends, or congestion comes before the dampener has changed. *)
-Lemma over_or_congested (K : nat) (initial : Q) (now : sender * Q) :
-  sound of initial (fst now) -> bank (fst now) <= count K * ai_cap of ->
-  exists n, over (turns n now) \/
-    sound of initial (fst (turns n now)) /\ dampener (fst (turns n now)) = dampener (fst now) /\
-    token_thresh of < snd (turns n now).
-Proof.
-  revert now. induction K as [| K less]; intros now good bound; assert (some := proj1 good);
-    (destruct (Qlt_le_dec (token_thresh of) (snd now)) as [above | below]; [exists 0%nat; now right |]).
-  - exists 0%nat. left. change (count 0) with 0 in bound. split; simpl; [lra | exact below].
-  - destruct (Qeq_dec (bank (fst now)) 0) as [empty | rest]; [exists 0%nat; now left |].
-    assert (next := sound_turn initial now good). assert (quiet := quiet_turn now below rest). rewrite quiet in next.
-    destruct (less (adjust of true (fst now), answer (additive_increase of (fst now)))) as [n ends].
-    + exact next.
-    + now apply bank_falls_by_cap.
-    + exists (n + 1)%nat. rewrite turns_plus. simpl turns at 2 4 6 8. now rewrite quiet.
+  intros small good large below bound.
+  destruct (over_or_congested K initial now good bound) as [n [ends | [_ [_ [above [here | later]]]]]].
+  - now exists n.
+  - rewrite here in above. lra.
+  - destruct later as [before [some [same from]]]. rewrite from in above. rewrite <- same in large.
+    assert (less := answer_to_base _ (increase_of_large_dampener before some large)). lra.
 Qed.
 
 Lemma natural_above (x : Q) : exists J, x <= count J.
@@ -325,7 +323,7 @@ Proof.
       * now apply bound.
       * exists (n + 1)%nat. now rewrite turns_plus.
     + apply (over_with_large_dampener most initial); try assumption; [lra | now apply bound].
-  - destruct (over_or_congested most initial now good (bound now good)) as [n [ends | [sound_then [same above]]]].
+  - destruct (over_or_congested most initial now good (bound now good)) as [n [ends | [sound_then [same [above _]]]]].
     + now exists n.
     + destruct (less (turn (turns n now))) as [m ends].
       * now apply sound_turn.
@@ -376,7 +374,8 @@ Qed.
 Theorem feedback_never_ends (m : nat) :
   token_thresh of < answer (base_ai of) -> token_thresh of < snd (turns (S m) (start tokens damp, congestion)).
 Proof.
-  intros large. apply Qlt_le_trans with (1 := large). simpl. apply answer_never_falls, increase_never_below_base, base_positive.
+  intros large. apply Qlt_le_trans with (1 := large). simpl.
+  apply answer_never_falls, increase_never_below_base, base_positive.
 Qed.
 
 (** Section IV-A: the loop comes to an end if and only if base_AI alone makes no tokens. *)

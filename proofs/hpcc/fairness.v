@@ -452,7 +452,18 @@ Proof.
 Qed.
 
 End Registers.
+
 (** ** Uniqueness *)
+
+(** A link's price rises with its use. *)
+Lemma price_rises_with_use (low high : R) :
+  target < low -> low < high ->
+  power (a / (1 - target / low)) (- alpha) < power (a / (1 - target / high)) (- alpha).
+Proof.
+  intros above more. apply power_falls; [exact exponent| |apply register_falls_with_use; assumption].
+  replace (a / (1 - target / high)) with (a * high / (high - target)) by (field; lra).
+  apply Rdiv_lt_0_compat; [apply Rmult_lt_0_compat|]; lra.
+Qed.
 
 (** Two links' prices and loads are in the same order. *)
 Lemma prices_follow_loads (first second : nat -> nat -> R) (i : nat) :
@@ -461,28 +472,29 @@ Lemma prices_follow_loads (first second : nat -> nat -> R) (i : nat) :
     (link_load (register_rate alpha first) i - link_load (register_rate alpha second) i).
 Proof.
   intros first_rest second_rest link. pose proof (capacity_positive i link) as room.
-  destruct (used_or_not i) as [(j & path & on)|off].
-  - pose proof (links_above_target first first_rest i j link path on) as first_above.
-    pose proof (links_above_target second second_rest i j link path on) as second_above.
-    rewrite <- !(link_use_times_capacity _ i link). unfold register_price.
-    set (one := link_use (register_rate alpha first) i) in *.
-    set (two := link_use (register_rate alpha second) i) in *.
-    assert (forall use, target < use -> 0 < a / (1 - target / use)) as registers_positive.
-    { intros use above. replace (a / (1 - target / use)) with (a * use / (use - target)) by (field; lra).
-      apply Rdiv_lt_0_compat; [apply Rmult_lt_0_compat|]; lra. }
-    destruct (Rtotal_order one two) as [less|[same|more]].
-    + pose proof (register_falls_with_use target a one two increase aim first_above less) as falls.
-      apply power_falls with (z := alpha) in falls; [|exact exponent|apply registers_positive, second_above].
-      assert (0 < (power (a / (1 - target / two)) (- alpha) - power (a / (1 - target / one)) (- alpha)) *
-        ((two - one) * capacity i)) as sign by (repeat apply Rmult_lt_0_compat; lra).
-      lra.
-    + rewrite same. lra.
-    + pose proof (register_falls_with_use target a two one increase aim second_above more) as falls.
-      apply power_falls with (z := alpha) in falls; [|exact exponent|apply registers_positive, first_above].
-      assert (0 < (power (a / (1 - target / one)) (- alpha) - power (a / (1 - target / two)) (- alpha)) *
-        ((one - two) * capacity i)) as sign by (repeat apply Rmult_lt_0_compat; lra).
-      lra.
-  - rewrite !unused_link_load by exact off. lra.
+  destruct (used_or_not i) as [(j & path & on)|off]; [|rewrite !unused_link_load by exact off; lra].
+  pose proof (links_above_target first first_rest i j link path on) as first_above.
+  pose proof (links_above_target second second_rest i j link path on) as second_above.
+  rewrite <- !(link_use_times_capacity _ i link), <- Rmult_minus_distr_r, <- Rmult_assoc. unfold register_price.
+  apply Rmult_le_pos; [|lra].
+  destruct (Rtotal_order (link_use (register_rate alpha first) i) (link_use (register_rate alpha second) i))
+    as [less|[same|more]].
+  - pose proof (price_rises_with_use _ _ first_above less) as rises.
+    apply Rlt_le. rewrite <- Rmult_opp_opp. apply Rmult_lt_0_compat; lra.
+  - rewrite same. lra.
+  - pose proof (price_rises_with_use _ _ second_above more) as rises.
+    apply Rlt_le, Rmult_lt_0_compat; lra.
+Qed.
+
+(** Two rates and their marginal utilities are in opposite order. *)
+Lemma marginal_utility_falls (x y : R) :
+  0 < x -> 0 < y -> x <> y -> (x - y) * (power x (- alpha) - power y (- alpha)) < 0.
+Proof.
+  intros x_sign y_sign apart. destruct (Rtotal_order x y) as [less|[equal|more]]; [|contradiction|].
+  - pose proof (power_falls x y alpha exponent x_sign less) as falls.
+    assert (0 < (y - x) * (power x (- alpha) - power y (- alpha))) by (apply Rmult_lt_0_compat; lra). lra.
+  - pose proof (power_falls y x alpha exponent y_sign more) as falls.
+    assert (0 < (x - y) * (power y (- alpha) - power x (- alpha))) by (apply Rmult_lt_0_compat; lra). lra.
 Qed.
 
 (** A.3, (7): there is at most one equilibrium: two have the same rates. *)
@@ -495,16 +507,7 @@ Proof.
   destruct (Req_dec (R1 k) (R2 k)) as [same|apart]; [exact same|exfalso].
   assert (forall j, (j < paths)%nat -> R1 j <> R2 j ->
     (R1 j - R2 j) * (power (R1 j) (- alpha) - power (R2 j) (- alpha)) < 0) as opposed.
-  { intros j small other.
-    pose proof (register_rate_positive alpha first j small) as sign1. fold R1 in sign1.
-    pose proof (register_rate_positive alpha second j small) as sign2. fold R2 in sign2.
-    destruct (Rtotal_order (R1 j) (R2 j)) as [less|[equal|more]]; [|contradiction|].
-    - pose proof (power_falls _ _ alpha exponent sign1 less) as falls.
-      assert (0 < (R2 j - R1 j) * (power (R1 j) (- alpha) - power (R2 j) (- alpha))) by (apply Rmult_lt_0_compat; lra).
-      lra.
-    - pose proof (power_falls _ _ alpha exponent sign2 more) as falls.
-      assert (0 < (R1 j - R2 j) * (power (R2 j) (- alpha) - power (R1 j) (- alpha))) by (apply Rmult_lt_0_compat; lra).
-      lra. }
+  { intros j small. apply marginal_utility_falls; apply register_rate_positive, small. }
   assert (total paths (fun j => (R1 j - R2 j) * (power (R1 j) (- alpha) - power (R2 j) (- alpha))) < 0) as negative.
   { rewrite <- (total_zero paths). apply total_lt with k; [|exact path|apply opposed; assumption].
     intros j small. destruct (Req_dec (R1 j) (R2 j)) as [equal|other].
