@@ -5,17 +5,10 @@
 
 From Coq Require Import Reals Lra Lia Arith Psatz.
 From Coquelicot Require Import Coquelicot.
+From fluidcc.shared Require Import limits sums.
 From fluidcc.acc Require Import halts.
 
 Open Scope R_scope.
-
-Lemma natural_above (x : R) : exists n : nat, x < INR n.
-Proof.
-  destruct (archimed x) as [above _]. exists (Z.to_nat (up x)).
-  destruct (Z_le_gt_dec 0 (up x)) as [some | none].
-  - rewrite INR_IZR_INZ, Z2Nat.id by exact some. exact above.
-  - assert (below : IZR (up x) <= 0) by (apply IZR_le; lia). assert (least := pos_INR (Z.to_nat (up x))). lra.
-Qed.
 
 Section Flows.
 
@@ -131,7 +124,7 @@ Lemma next_rise (now : state) (i : nat) :
   exists n, Rabs (share N (run r N n now) i - 1 / INR N) <= contraction r N * Rabs (share N now i - 1 / INR N).
 Proof.
   intros good. destruct (Rlt_dec 0 (queue_after N now)) as [left | empty].
-  - destruct (natural_above (queue_after N now)) as [K bound].
+  - destruct (whole_number_beyond (queue_after N now)) as [K bound].
     destruct (rise_after_halt K (period r N now) i) as [n nearer].
     + now apply sound_after_period.
     + now rewrite period_congested.
@@ -163,7 +156,8 @@ Proof.
 Qed.
 
 (** Section 4.6, Proposition 2: a flow's share of the recorded rates tends to 1/N, whatever the rates at the start are:
-    below C in sum or above it, equal or not.
+    below C in sum or above it, equal or not. Only shares have a limit: rates are raised in every cycle, and flows that
+    halt send nothing. One rate increment for all flows, and line rates of C.
     Claim: acc-a-prop-2. *)
 Theorem shares_tend_to_fair_share_from_any_start (S : nat -> R) (i : nat) :
   0 < total N S -> is_lim_seq (fun n => share N (run r N n (State S 0 false)) i) (1 / INR N).
@@ -201,7 +195,7 @@ Proof.
         rewrite period_uncongested by lra. rewrite empty. split; [reflexivity |].
         rewrite total_raised, S_INR.
         assert (0 <= r * (1 - total N high)) by (apply Rmult_le_pos; lra). lra. }
-  destruct (natural_above (1 / (r * (INR N - 1)))) as [k many].
+  destruct (whole_number_beyond (1 / (r * (INR N - 1)))) as [k many].
   destruct (climb k) as [found | [high [same above]]]; [exact found |].
   exists k. rewrite same. simpl. apply Rlt_trans with (2 := above).
   apply (Rmult_lt_compat_r (r * (INR N - 1))) in many; [| exact step].
@@ -210,8 +204,8 @@ Qed.
 
 (** * Increments and line rates that differ *)
 
-(** Section 4.6, Proposition 2, with NICs of line rates L_i, sum L, and RI in proportion: a cycle brings the shares
-    nearer to L_i / L, and not to 1/N. *)
+(** Section 4.6, Proposition 2, with NICs of line rates L_i, sum L, and RI in proportion: the map of a cycle, each rate
+    raised by line 19 of Algorithm 1 with its own line rate, brings the shares nearer to L_i / L, and not to 1/N. *)
 Theorem shares_tend_to_line_rates (phi L_i L : R) :
   0 < L ->
   ((1 - r) * phi + r * L_i) / (1 - r + r * L) - L_i / L = (1 - r) / (1 - r + r * L) * (phi - L_i / L).
@@ -221,19 +215,18 @@ Qed.
 
 End Flows.
 
-(** Section 4.6, Proposition 2, with a rate increment r_i of each flow's own: equal shares stay equal in a cycle only if
-    each increment is their mean. *)
+(** Section 4.6, Proposition 2, with a rate increment r_i of each flow's own: the map of a cycle, (9) with r_i for r,
+    keeps a share of 1/N only if the flow's increment is the mean of all. *)
 Theorem equal_shares_stay_iff (N : nat) (r : nat -> R) (i : nat) :
   (2 <= N)%nat -> 0 <= total N r ->
   (1 / INR N + r i * (1 - 1 / INR N)) / total N (fun j => 1 / INR N + r j * (1 - 1 / INR N)) = 1 / INR N
   <-> r i = total N r / INR N.
 Proof.
   intros two_flows some. assert (many : 2 <= INR N) by (change 2 with (INR 2); now apply le_INR).
-  assert (sums : forall n, total n (fun j => 1 / INR N + r j * (1 - 1 / INR N)) =
-                           INR n / INR N + total n r * (1 - 1 / INR N)).
-  { induction n as [| n same]; [simpl; unfold Rdiv; ring |].
-    rewrite S_INR. simpl total. rewrite same. unfold Rdiv. ring. }
-  rewrite sums. replace (INR N / INR N) with 1 by (field; lra).
+  assert (sum : total N (fun j => 1 / INR N + r j * (1 - 1 / INR N)) = 1 + total N r * (1 - 1 / INR N)).
+  { rewrite total_plus, total_const, (Rmult_comm (total N r)), <- total_scale.
+    f_equal; [field; lra | apply total_ext; intros; ring]. }
+  rewrite sum.
   assert (part : 0 < 1 - 1 / INR N).
   { apply (Rmult_lt_reg_r (INR N)); [lra |]. replace ((1 - 1 / INR N) * INR N) with (INR N - 1) by (field; lra). lra. }
   assert (0 <= total N r * (1 - 1 / INR N)) by (apply Rmult_le_pos; lra).
@@ -252,8 +245,8 @@ Proof.
     rewrite equal. unfold whole. field. lra.
 Qed.
 
-(** Section 4.6, Proposition 2, with two flows of increments r1 and r2: the shares that a cycle keeps are in proportion
-    to the square roots of the increments. *)
+(** Section 4.6, Proposition 2, with two flows of increments r1 and r2: the shares that this map keeps are in proportion
+    to the square roots of the increments. That it tends to them is not proved here. *)
 Theorem shares_of_two_increments (r1 r2 phi : R) :
   0 < r1 -> 0 < r2 -> 0 < phi < 1 ->
   (phi + r1 * (1 - phi)) / (1 + r1 * (1 - phi) + r2 * phi) = phi <-> phi ^ 2 * r2 = (1 - phi) ^ 2 * r1.

@@ -6,17 +6,11 @@
 
 From Coq Require Import Reals Lra Lia Arith Psatz FunctionalExtensionality.
 From Coquelicot Require Import Coquelicot.
+From fluidcc.shared Require Import sums.
 
 Open Scope R_scope.
 
 (** * The model *)
-
-(** f 0 + ... + f (n - 1). *)
-Fixpoint total (n : nat) (f : nat -> R) : R :=
-  match n with
-  | O => 0
-  | S k => total k f + f k
-  end.
 
 (** State at the beginning of a period. *)
 Record state : Set := State {
@@ -35,7 +29,7 @@ Definition share (N : nat) (at_start : state) (i : nat) : R := rate at_start i /
 Definition queue_after (N : nat) (at_start : state) : R :=
   Rmax 0 (queue at_start + total N (sent at_start) - 1).
 
-(** A rate raised by RI (C - S)/C, as in (4) and (8). *)
+(** A rate raised by RI (C - S)/C, as in (4) and (8): Algorithm 1, line 19, with a line rate of C. *)
 Definition raised (r : R) (S : nat -> R) (i : nat) : R := (1 - r) * S i + r.
 
 (** One period: with a queue at its end the flows record their shares of the ACKs, (2) and (6), and halt; without one
@@ -60,45 +54,8 @@ Definition cycle (r : R) (N : nat) : nat := Z.to_nat (1 - up (- (r * INR N - r +
 (** (1 - r)/(1 - r + rN), by which a cycle brings the shares nearer to 1/N. *)
 Definition contraction (r : R) (N : nat) : R := (1 - r) / (1 - r + r * INR N).
 
-(** * Sums *)
-
-Lemma total_same (n : nat) (f g : nat -> R) :
-  (forall i, (i < n)%nat -> f i = g i) -> total n f = total n g.
-Proof.
-  induction n as [| n same]; intros each; [reflexivity |].
-  simpl. rewrite same, each; auto.
-Qed.
-
-Lemma total_quotient (n : nat) (f : nat -> R) (c : R) : total n (fun i => f i / c) = total n f / c.
-Proof.
-  induction n as [| n same]; simpl; [unfold Rdiv; ring |]. rewrite same. unfold Rdiv. ring.
-Qed.
-
 Lemma total_raised (n : nat) (f : nat -> R) (r : R) : total n (raised r f) = (1 - r) * total n f + r * INR n.
-Proof.
-  induction n as [| n same]; [simpl; ring |].
-  rewrite S_INR. simpl total. rewrite same. unfold raised. ring.
-Qed.
-
-Lemma total_none (n : nat) : total n (fun _ => 0) = 0.
-Proof. induction n as [| n same]; simpl; lra. Qed.
-
-Lemma total_positive (n : nat) (f : nat -> R) :
-  (0 < n)%nat -> (forall i, (i < n)%nat -> 0 < f i) -> 0 < total n f.
-Proof.
-  induction n as [| n positive]; intros some each; [lia |].
-  simpl. assert (last := each n ltac:(lia)).
-  destruct n as [| n]; [simpl; lra |].
-  specialize (positive ltac:(lia) ltac:(intros; apply each; lia)). lra.
-Qed.
-
-Lemma total_at_most (n : nat) (f : nat -> R) :
-  (forall i, (i < n)%nat -> f i <= 1) -> total n f <= INR n.
-Proof.
-  induction n as [| n most]; intros each; [simpl; lra |].
-  rewrite S_INR. simpl total. assert (last := each n ltac:(lia)).
-  specialize (most ltac:(intros; apply each; lia)). lra.
-Qed.
+Proof. unfold raised. rewrite total_plus, total_scale, total_const. ring. Qed.
 
 (** * One period *)
 
@@ -126,7 +83,8 @@ Proof. intros none. unfold period. destruct (Rlt_dec 0 (queue_after N at_start))
 Lemma shares_sum_to_one (at_start : state) : total N (rate at_start) <> 0 -> total N (share N at_start) = 1.
 Proof.
   intros some. unfold share.
-  rewrite (total_quotient N (rate at_start)). now apply Rinv_r.
+  rewrite (total_ext N _ (fun i => / total N (rate at_start) * rate at_start i)) by (intros; apply Rmult_comm).
+  rewrite total_scale. now apply Rinv_l.
 Qed.
 
 Lemma queue_after_sending (S : nat -> R) (q : R) : queue_after N (State S q false) = Rmax 0 (q + total N S - 1).
@@ -134,10 +92,11 @@ Proof. unfold queue_after. simpl. do 3 f_equal. Qed.
 
 Lemma queue_after_halt (S : nat -> R) (q : R) : queue_after N (State S q true) = Rmax 0 (q - 1).
 Proof.
-  unfold queue_after, sent. simpl. rewrite total_none. f_equal. ring.
+  unfold queue_after, sent. simpl. rewrite total_zero. f_equal. ring.
 Qed.
 
-(** Appendix A, Proposition 1, (2): flows whose rates exceed C have recorded rates that sum to C a period later.
+(** Appendix A, Proposition 1, (2): flows whose rates exceed C have recorded rates that sum to C a period later. They do
+    not send at these: first nothing ([flows_halt]), then more than C ([raised_rates_exceed_capacity]).
     Claim: acc-a-prop-1. *)
 Theorem recorded_rates_sum_to_capacity (S : nat -> R) :
   1 < total N S -> total N (rate (period r N (State S 0 false))) = 1.
@@ -277,8 +236,9 @@ Qed.
 Theorem printed_queue_at_most_zero : r * INR N - r - INR (cycle r N) + 1 <= 0.
 Proof. assert (bounds := cycle_bounds). lra. Qed.
 
-(** Appendix A, (7) as printed: the queue that it has at the end of a cycle is 0 if and only if r(N - 1) is a whole
-    number. The queue is the larger of (7) and 0.
+(** Appendix A, against (7) as printed: the queue that it has at the end of a cycle, and that (8) has as 0, is 0 only if
+    r(N - 1) is a whole number, and then so. Of the model's queue, which ends at 0, (8) is true:
+    [queue_empty_after_cycle].
     Claim: acc-a-queue. *)
 Theorem printed_queue_empty_iff :
   r * INR N - r - INR (cycle r N) + 1 = 0 <-> exists n : nat, r * INR N - r = INR n.
@@ -301,11 +261,11 @@ Proof.
   assert (upto : forall m, (m < cycle r N)%nat ->
     sum_f_R0 (fun n => total N (sent (run r N n (resumed r phi)))) m = 1 + r * (INR N - 1)).
   { induction m as [| m before]; intros inside.
-    - simpl sum_f_R0. rewrite (total_same N _ (rate (resumed r phi))) by reflexivity.
+    - simpl sum_f_R0. rewrite (total_ext N _ (rate (resumed r phi))) by reflexivity.
       rewrite (sum_of_raised_rates phi whole). ring.
     - rewrite tech5, before by lia.
-      rewrite (total_same N _ (fun _ => 0)) by (intros i _; now apply flows_halt; [| lia]).
-      rewrite total_none. ring. }
+      rewrite (total_ext N _ (fun _ => 0)) by (intros i _; now apply flows_halt; [| lia]).
+      rewrite total_zero. ring. }
   apply upto. assert (some := cycle_has_a_halt). lia.
 Qed.
 
@@ -317,8 +277,9 @@ Proof.
   unfold Rdiv at 2. rewrite Rmult_assoc, Rinv_l; lra.
 Qed.
 
-(** Section 6.3, with the appendix's cycle, which halts for whole periods: all of the link is used if and only if
-    r(N - 1) is a whole number.
+(** Section 6.3, with the appendix's cycle, which halts for whole periods: all of the link is used if and only if r(N -
+    1) is a whole number. This is the reading under which the claim fails; that it holds with Algorithm 1's halts, of
+    just the time that the queue takes, is not proved here.
     Claim: acc-63-utilisation. *)
 Theorem cycle_fills_link_iff :
   (1 + r * (INR N - 1)) / INR (cycle r N) = 1 <-> exists n : nat, r * INR N - r = INR n.

@@ -2,10 +2,11 @@
 
     Equations (5) to (9) at rest leave one equation for the marking probability p. For all settings it has exactly one
     root in (0, 1). A queue that marks with it stands on RED's ramp if and only if it is at most Pmax.
-    Neither g nor the delay tau* enters. Data are counted in packets, as in the paper. *)
+    Neither g nor the delay tau* enters. Data are counted in packets, as the powers of 1 - p need. *)
 
 From Coq Require Import Reals Lra Psatz.
-From fluidcc.dcqcn Require Import power hazard.
+From fluidcc.shared Require Import power.
+From fluidcc.dcqcn Require Import hazard.
 
 Open Scope R_scope.
 
@@ -259,6 +260,16 @@ Proof. apply Rdiv_lt_0_compat; [apply line_rate_positive, all_positive | exact s
 Lemma rate_at_rest_positive (p alpha R_T R_C : R) : at_rest s N p alpha R_T R_C -> 0 < R_C.
 Proof. intros rest. rewrite (rate_at_rest_is_fair_share _ _ _ _ rest). exact fair_share_positive. Qed.
 
+Lemma coefficients_positive (p alpha R_T R_C : R) :
+  at_rest s N p alpha R_T R_C ->
+  0 < R_C /\ 0 < a s p R_C /\ 0 < b s p /\ 0 < c s p /\ 0 < d s p R_C /\ 0 < e s p R_C.
+Proof.
+  intros rest. assert (inside := marks_some _ _ _ _ _ _ rest).
+  assert (positive_rate := rate_at_rest_positive _ _ _ _ rest).
+  split; [exact positive_rate |]. split; [now apply a_positive |]. split; [now apply b_positive |].
+  split; [now apply c_positive |]. split; [now apply d_positive | now apply e_positive].
+Qed.
+
 (** Section 5.1, (7): alpha at a fixed point is the share of its periods in which a packet is marked. *)
 Theorem alpha_at_rest (p alpha R_T R_C : R) :
   at_rest s N p alpha R_T R_C -> alpha = 1 - power (1 - p) (alpha_interval s * R_C).
@@ -285,8 +296,7 @@ Theorem target_at_rest (p alpha R_T R_C : R) :
   R_T = R_C + cnp_interval s * increase s * R_C * (c s p + e s p R_C) / a s p R_C.
 Proof.
   intros rest. assert (slope := target_rests _ _ _ _ _ _ rest). rewrite target_slope_short in slope.
-  assert (positive_a : 0 < a s p R_C)
-    by (apply a_positive; [exact all_positive | apply (rate_at_rest_positive _ _ _ _ rest) | apply rest]).
+  destruct (coefficients_positive _ _ _ _ rest) as [_ [positive_a _]].
   assert (positive_tau := cnp_interval_positive _ all_positive).
   apply Rmult_eq_reg_r with (a s p R_C / cnp_interval s);
     [| apply Rgt_not_eq, Rdiv_lt_0_compat; assumption].
@@ -331,13 +341,9 @@ Theorem marking_equation (p alpha R_T R_C : R) :
   at_rest s N p alpha R_T R_C ->
   a s p R_C ^ 2 * alpha / ((b s p + d s p R_C) * (c s p + e s p R_C)) = cnp_interval s ^ 2 * increase s * R_C.
 Proof.
-  intros rest. assert (inside := marks_some _ _ _ _ _ _ rest).
-  assert (positive_rate := rate_at_rest_positive _ _ _ _ rest).
-  assert (gap := gap_at_rest _ _ _ _ rest). assert (balance := balance_at_rest _ _ _ _ rest).
-  assert (positive_b := b_positive s all_positive p inside).
-  assert (positive_c := c_positive s all_positive p inside).
-  assert (positive_d := d_positive s R_C all_positive positive_rate p inside).
-  assert (positive_e := e_positive s R_C all_positive positive_rate p inside).
+  intros rest. assert (gap := gap_at_rest _ _ _ _ rest). assert (balance := balance_at_rest _ _ _ _ rest).
+  destruct (coefficients_positive _ _ _ _ rest)
+    as [positive_rate [positive_a [positive_b [positive_c [positive_d positive_e]]]]].
   set (bd := b s p + d s p R_C) in *. set (ce := c s p + e s p R_C) in *. set (cut := a s p R_C) in *.
   assert (positive_bd : 0 < bd) by (unfold bd; lra). assert (positive_ce : 0 < ce) by (unfold ce; lra).
   replace (cut ^ 2 * alpha) with (cut * (alpha * cut)) by ring.
@@ -349,12 +355,8 @@ Qed.
 Lemma cuts_are_raises (p alpha R_T R_C : R) : at_rest s N p alpha R_T R_C -> cuts s p R_C = raises s p R_C.
 Proof.
   intros rest. assert (equation := marking_equation p alpha R_T R_C rest).
-  assert (inside := marks_some _ _ _ _ _ _ rest).
-  assert (positive_rate := rate_at_rest_positive _ _ _ _ rest).
-  assert (positive_b := b_positive s all_positive p inside).
-  assert (positive_c := c_positive s all_positive p inside).
-  assert (positive_d := d_positive s R_C all_positive positive_rate p inside).
-  assert (positive_e := e_positive s R_C all_positive positive_rate p inside).
+  destruct (coefficients_positive _ _ _ _ rest)
+    as [positive_rate [positive_a [positive_b [positive_c [positive_d positive_e]]]]].
   unfold cuts, raises, marked. rewrite <- (alpha_at_rest p alpha R_T R_C rest), <- equation. field. lra.
 Qed.
 
@@ -386,8 +388,8 @@ Proof.
 Qed.
 
 (** Section 5.1: (6) to (9), with equal rates, have exactly one fixed point (p, alpha, R_T, R_C) with p in (0, 1), for
-    any positive settings and any number of flows. Whether a queue marks with this p is another question ([ramp.v]).
-    Claim: dcqcn-51-unique. *)
+    any positive settings and any number of flows. Whether a queue marks with this p is another question:
+    [one_fixed_point_iff] in ramp.v. *)
 Theorem one_fixed_point :
   exists! rest : R * R * R * R, let '(p, alpha, R_T, R_C) := rest in at_rest s N p alpha R_T R_C.
 Proof.
@@ -444,29 +446,23 @@ Qed.
 Theorem target_is_above_rate (p alpha R_T R_C : R) : at_rest s N p alpha R_T R_C -> R_C < R_T.
 Proof.
   intros rest. rewrite (target_at_rest _ _ _ _ rest).
-  assert (inside := marks_some _ _ _ _ _ _ rest).
-  assert (positive_rate := rate_at_rest_positive _ _ _ _ rest).
-  assert (positive_a := a_positive s R_C all_positive positive_rate p inside).
-  assert (positive_c := c_positive s all_positive p inside).
-  assert (positive_e := e_positive s R_C all_positive positive_rate p inside).
+  destruct (coefficients_positive _ _ _ _ rest)
+    as [positive_rate [positive_a [positive_b [positive_c [positive_d positive_e]]]]].
   assert (gap : 0 < cnp_interval s * increase s * R_C * (c s p + e s p R_C) / a s p R_C); [| lra].
   apply Rdiv_lt_0_compat; [| exact positive_a]. repeat apply Rmult_lt_0_compat; try lra.
   - apply cnp_interval_positive, all_positive.
   - apply increase_positive, all_positive.
 Qed.
 
-(** Section 5.1, (8) and (9): it is so by less than the geometric mean of R_AI and R_C. *)
+(** Section 5.1, (8) and (9): the target at rest is above the current rate by less than the geometric mean of R_AI and
+    R_C. *)
 Theorem target_is_near_rate (p alpha R_T R_C : R) :
   at_rest s N p alpha R_T R_C -> (R_T - R_C) ^ 2 < increase s * R_C.
 Proof.
   intros rest. assert (inside := marks_some _ _ _ _ _ _ rest).
-  assert (positive_rate := rate_at_rest_positive _ _ _ _ rest).
   assert (gap := gap_at_rest _ _ _ _ rest). assert (balance := balance_at_rest _ _ _ _ rest).
-  assert (positive_a := a_positive s R_C all_positive positive_rate p inside).
-  assert (positive_b := b_positive s all_positive p inside).
-  assert (positive_c := c_positive s all_positive p inside).
-  assert (positive_d := d_positive s R_C all_positive positive_rate p inside).
-  assert (positive_e := e_positive s R_C all_positive positive_rate p inside).
+  destruct (coefficients_positive _ _ _ _ rest)
+    as [positive_rate [positive_a [positive_b [positive_c [positive_d positive_e]]]]].
   assert (positive_alpha := marked_positive s R_C all_positive positive_rate p inside).
   assert (small_alpha : marked s p R_C < 1).
   { unfold marked. assert (unmarked_share := power_positive (1 - p) (alpha_interval s * R_C)). lra. }
@@ -494,8 +490,8 @@ Qed.
 
 End FixedPoint.
 
-(** One flow alone would rest with a target above the line rate, to which no NIC lets it rise: that R_T is at most the
-    line rate is an assumption of section 5.1 and does not follow from it. *)
+(** One flow alone would rest with a target above the line rate. Section 5.1 says nothing of a limit of R_T, and (8) has
+    none; a NIC has one. *)
 Theorem one_flow_aims_above_the_line (s : settings) (p alpha R_T R_C : R) :
   positive s -> at_rest s 1 p alpha R_T R_C -> line_rate s < R_T.
 Proof.
@@ -505,7 +501,7 @@ Proof.
   rewrite rate in above. lra.
 Qed.
 
-(** From two flows on it does follow, if R_AI is at most half the line rate. *)
+(** From two flows on the target at rest is below the line rate, if R_AI is at most half of that. *)
 Theorem several_flows_aim_below_the_line (s : settings) (N p alpha R_T R_C : R) :
   positive s -> 2 <= N -> 2 * increase s <= line_rate s -> at_rest s N p alpha R_T R_C -> R_T < line_rate s.
 Proof.

@@ -3,7 +3,7 @@
     Its left side rises from 0, its right side falls to 0, so that they meet once. *)
 
 From Coq Require Import Reals Lra Psatz.
-From fluidcc.dcqcn Require Import power.
+From fluidcc.shared Require Import power.
 
 Open Scope R_scope.
 
@@ -13,17 +13,17 @@ Open Scope R_scope.
 Definition event (n x : R) : R := (1 - exp (- x)) / (exp (n * x) - 1).
 
 Lemma exp_above_one (u : R) : 0 < u -> 1 < exp u.
-Proof. intros positive_u. assert (line := exp_strictly_above_line u). lra. Qed.
+Proof. intros positive_u. assert (line := exp_above_line u). lra. Qed.
 
 Lemma exp_opposite_below_one (u : R) : 0 < u -> exp (- u) < 1.
 Proof. intros positive_u. rewrite <- exp_0. apply exp_rises. lra. Qed.
 
 Lemma saturation_below_line (u : R) : 0 < u -> 1 - exp (- u) < u.
-Proof. intros positive_u. assert (line := exp_strictly_above_line (- u)). lra. Qed.
+Proof. intros positive_u. assert (line := exp_above_line (- u)). lra. Qed.
 
 Lemma saturation_above (u : R) : 0 < u -> u * exp (- u) < 1 - exp (- u).
 Proof.
-  intros positive_u. assert (line := exp_strictly_above_line u). assert (inverse := exp_opposite u).
+  intros positive_u. assert (line := exp_above_line u). assert (inverse := exp_opposite u).
   assert (small := exp_pos (- u)). assert (above : 1 + u < exp u) by (apply line; lra). nra.
 Qed.
 
@@ -56,7 +56,7 @@ Proof.
   assert (bound_G' := exp_opposite_below_one h positive_h).
   assert (bound_E := growth_below (n * x) nx).
   assert (bound_E' := exp_above_one (n * x) nx).
-  assert (bound_H : 1 + n * h < exp (n * h)) by (apply exp_strictly_above_line; lra).
+  assert (bound_H : 1 + n * h < exp (n * h)) by (apply exp_above_line; lra).
   assert (above_z := exp_above_one (n * z) nz).
   assert (positive_D := exp_pos (- x)).
   rewrite first, second in *.
@@ -76,7 +76,7 @@ Proof.
   intros positive_n positive_x. unfold event.
   assert (numerator := exp_opposite_below_one x positive_x).
   assert (product : 0 < n * x) by (apply Rmult_lt_0_compat; assumption).
-  assert (denominator : 1 + n * x < exp (n * x)) by (apply exp_strictly_above_line; lra).
+  assert (denominator : 1 + n * x < exp (n * x)) by (apply exp_above_line; lra).
   apply Rmult_lt_compat_l; [lra |].
   apply Rinv_lt_contravar; [apply Rmult_lt_0_compat |]; lra.
 Qed.
@@ -230,63 +230,8 @@ Proof.
   field. lra.
 Qed.
 
-Lemma same_continuous (f g : R -> R) : (forall x, f x = g x) -> continuity f -> continuity g.
-Proof.
-  intros same base x eps positive_eps.
-  destruct (base x eps positive_eps) as [near [positive_near within]].
-  exists near. split; [exact positive_near |].
-  intros y close. rewrite <- !same. exact (within y close).
-Qed.
-
-Lemma exp_line_continuous (k : R) : continuity (fun x => exp (k * x)).
-Proof.
-  apply (continuity_comp (fun x => k * x) exp); [| exact exp_continuous].
-  apply (continuity_mult (fun _ : R => k) (fun x => x)).
-  - apply continuity_const. intros u v. reflexivity.
-  - intros x. apply derivable_continuous_pt, derivable_pt_id.
-Qed.
-
-Lemma constant_continuous (k : R) : continuity (fun _ : R => k).
-Proof. apply continuity_const. intros u v. reflexivity. Qed.
-
-Lemma sum_continuous (f g : R -> R) : continuity f -> continuity g -> continuity (fun x => f x + g x).
-Proof. exact (continuity_plus f g). Qed.
-
-Lemma minus_continuous (f g : R -> R) : continuity f -> continuity g -> continuity (fun x => f x - g x).
-Proof. exact (continuity_minus f g). Qed.
-
-Lemma product_continuous (f g : R -> R) : continuity f -> continuity g -> continuity (fun x => f x * g x).
-Proof. exact (continuity_mult f g). Qed.
-
-Lemma square_continuous (f : R -> R) : continuity f -> continuity (fun x => f x ^ 2).
-Proof.
-  intros base. apply (same_continuous (fun x => f x * f x)).
-  - intros u. ring.
-  - exact (product_continuous f f base base).
-Qed.
-
-Lemma opposite_line_continuous (k : R) : continuity (fun x => exp (- (k * x))).
-Proof.
-  apply (same_continuous (fun x => exp (- k * x))).
-  - intros u. f_equal. ring.
-  - apply exp_line_continuous.
-Qed.
-
-Lemma opposite_continuous : continuity (fun x => exp (- x)).
-Proof.
-  apply (same_continuous (fun x => exp (- (1 * x)))).
-  - intros u. f_equal. ring.
-  - apply opposite_line_continuous.
-Qed.
-
 Lemma difference_continuous (K F n m k l : R) : continuity (difference K F n m k l).
-Proof.
-  unfold difference, left_side.
-  repeat first
-    [ apply minus_continuous | apply sum_continuous | apply product_continuous | apply square_continuous
-    | apply constant_continuous | apply exp_line_continuous | apply opposite_line_continuous
-    | apply opposite_continuous ].
-Qed.
+Proof. intros x. unfold difference, left_side. reg. Qed.
 
 Lemma denominators_positive (n m x : R) :
   0 < n -> 0 < m -> 0 < x -> 0 < ((exp (n * x) - 1) * (exp (m * x) - 1)) ^ 2.

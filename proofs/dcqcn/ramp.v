@@ -3,7 +3,8 @@
     RED marks with p on its ramp up to Pmax, and with 1 beyond it: no queue marks with Pmax < p < 1. *)
 
 From Coq Require Import Reals Lra Psatz.
-From fluidcc.dcqcn Require Import power hazard fixed_point.
+From fluidcc.shared Require Import power.
+From fluidcc.dcqcn Require Import hazard fixed_point.
 
 Open Scope R_scope.
 
@@ -84,8 +85,8 @@ Hypothesis some_flows : 0 < N.
 Theorem queue_at_rest_is_on_the_ramp (q alpha R_T R_C : R) : fixed_point s N q alpha R_T R_C -> kmin < q <= kmax.
 Proof. intros rest. apply partial_marking_is_on_the_ramp. exact (marks_some _ _ _ _ _ _ rest). Qed.
 
-(** Section 5.1: with p the marking that the senders need, (5) to (9) have a fixed point if and only if p <= Pmax. The
-    paper says that there always is one. *)
+(** Section 5.1: with p the marking that the senders need, (5) to (9), with equal rates, have a fixed point if and only
+    if p <= Pmax. The paper says that there always is one. *)
 Theorem fixed_point_exists_iff (p alpha R_T R_C : R) :
   at_rest s N p alpha R_T R_C ->
   ((exists q alpha' R_T' R_C', fixed_point s N q alpha' R_T' R_C') <-> p <= pmax).
@@ -96,7 +97,7 @@ Proof.
   - intros [q marks]. exists q, alpha, R_T, R_C. unfold fixed_point. rewrite marks. exact rest.
 Qed.
 
-(** Section 5.1: (5) to (9) have at most one fixed point. *)
+(** Section 5.1: (5) to (9), with equal rates, have at most one fixed point: one queue. *)
 Theorem queue_at_rest_is_unique (q alpha R_T R_C q' alpha' R_T' R_C' : R) :
   fixed_point s N q alpha R_T R_C -> fixed_point s N q' alpha' R_T' R_C' -> q = q'.
 Proof.
@@ -105,6 +106,26 @@ Proof.
   assert (inside := marks_some _ _ _ _ _ _ rest'). rewrite <- same in inside.
   rewrite (queue_of_a_marking _ q inside eq_refl). symmetry.
   apply queue_of_a_marking; [exact inside | symmetry; exact same].
+Qed.
+
+(** Section 5.1: with p the marking that the senders need, (5) to (9), with equal rates, have exactly one fixed point if
+    and only if p <= Pmax, and none otherwise. The paper says that there always is one. Of unequal rates this says
+    nothing.
+    Claim: dcqcn-51-unique. *)
+Theorem one_fixed_point_iff (p alpha R_T R_C : R) :
+  at_rest s N p alpha R_T R_C ->
+  ((exists! rest : R * R * R * R, let '(q, alpha', R_T', R_C') := rest in fixed_point s N q alpha' R_T' R_C')
+   <-> p <= pmax).
+Proof.
+  intros rest. rewrite <- (fixed_point_exists_iff p alpha R_T R_C rest). split.
+  - intros [[[[q alpha'] R_T'] R_C'] [found _]]. exists q, alpha', R_T', R_C'. exact found.
+  - intros [q [alpha' [R_T' [R_C' found]]]]. exists (q, alpha', R_T', R_C'). split; [exact found |].
+    intros [[[q2 alpha2] R_T2] R_C2] other.
+    assert (same := queue_at_rest_is_unique _ _ _ _ _ _ _ _ found other). subst q2.
+    destruct (one_fixed_point s N all_positive some_flows) as [one [_ only]].
+    assert (first := only (red kmin kmax pmax q, alpha', R_T', R_C') found).
+    assert (second := only (red kmin kmax pmax q, alpha2, R_T2, R_C2) other).
+    rewrite first in second. injection second as alphas targets rates. subst. reflexivity.
 Qed.
 
 (** For Pmax < 1 it is enough to look at the two sides of the equation for p at Pmax: there is a fixed point if and only
@@ -125,7 +146,7 @@ Proof.
   - intros enough. destruct (Rle_lt_dec p pmax) as [good | bad]; [exact good |]. apply to in bad. lra.
 Qed.
 
-(** With Pmax = 1 there is always one. *)
+(** Section 5.1: with Pmax = 1 there is always a fixed point. *)
 Theorem fixed_point_exists_if_pmax_is_one : pmax = 1 -> exists q alpha R_T R_C, fixed_point s N q alpha R_T R_C.
 Proof.
   intros all. destruct (one_fixed_point s N all_positive some_flows) as [[[[p alpha] R_T] R_C] [rest _]].

@@ -4,7 +4,8 @@
     sides of the equation for p at Pmax, but those of the byte counter, are whole powers of z. *)
 
 From Coq Require Import Reals Lra Lia Psatz.
-From fluidcc.dcqcn Require Import power hazard fixed_point ramp cube_root.
+From fluidcc.shared Require Import power.
+From fluidcc.dcqcn Require Import hazard fixed_point ramp cube_root.
 
 Open Scope R_scope.
 
@@ -75,9 +76,6 @@ Qed.
 Lemma pmax_inside : 0 < pmax < 1.
 Proof. unfold pmax. lra. Qed.
 
-Lemma rate_positive : 0 < rate.
-Proof. simpl. apply Rdiv_lt_0_compat; [apply Rdiv_lt_0_compat; lra | assumption]. Qed.
-
 Lemma whole_power (k : nat) (n : R) : n = INR k * (25000 / (packet * N)) -> power (1 - pmax) n = z ^ k.
 Proof.
   intros same. unfold unit_power. rewrite power_pow, <- same. f_equal. unfold pmax. field.
@@ -128,12 +126,12 @@ Qed.
 Lemma strength_at_pmax : strength (table14 packet) rate = 62500000 / (packet ^ 2 * N).
 Proof. unfold strength. simpl. field. lra. Qed.
 
-(** Enough for a fixed point: a bound on z that is a fraction. *)
+(** Enough for a fixed point with marks below Pmax: a bound on z that is a fraction. *)
 Lemma cuts_are_enough (bound : R) :
   z <= bound -> bound < 1 ->
   62500000 / (packet ^ 2 * N) * (packet / 10000000 + d_of bound) * (packet / 10000000 + bound ^ 55 * d_of bound)
     <= (1 - bound ^ 11) * (1 - bound ^ 10) ^ 2 ->
-  raises (table14 packet) pmax rate <= cuts (table14 packet) pmax rate.
+  raises (table14 packet) pmax rate < cuts (table14 packet) pmax rate.
 Proof.
   intros at_most below check. assert (inside := unit_power_inside).
   unfold raises, cuts. fold (strength (table14 packet) rate).
@@ -149,11 +147,11 @@ Proof.
   assert (weight : 0 < z ^ 55 <= bound ^ 55) by (split; [apply pow_lt | apply pow_incr]; lra).
   assert (more_e : z ^ 55 * d_of z <= bound ^ 55 * d_of bound) by (apply Rmult_le_compat; lra).
   assert (positive_e : 0 < z ^ 55 * d_of z) by (apply Rmult_lt_0_compat; lra).
-  apply Rle_trans with ((1 - bound ^ 11) * (1 - bound ^ 10) ^ 2).
-  - apply Rle_trans with (2 := check).
-    apply Rmult_le_compat; [| lra | | lra].
-    + apply Rmult_le_pos; lra.
-    + apply Rmult_le_compat_l; lra.
+  apply Rlt_le_trans with ((1 - bound ^ 11) * (1 - bound ^ 10) ^ 2).
+  - apply Rlt_le_trans with (2 := check).
+    apply Rmult_gt_0_lt_compat; [lra | | | lra].
+    + apply Rmult_lt_0_compat; lra.
+    + apply Rmult_lt_compat_l; lra.
   - assert (powers_11 : z ^ 11 <= bound ^ 11) by (apply pow_incr; lra).
     assert (powers_10 : z ^ 10 <= bound ^ 10) by (apply pow_incr; lra).
     assert (below_11 : bound ^ 11 < 1) by (apply pow_below_one; [lra | lia]).
@@ -236,7 +234,7 @@ Proof.
   assert (positive_hazard := hazard_positive pmax pmax_inside).
   assert (marks := unmarked pmax pmax_inside).
   assert (inverse := exp_opposite (hazard pmax)). rewrite marks in inverse.
-  assert (line := exp_above_line (hazard pmax)).
+  assert (line := exp_at_least_line (hazard pmax)).
   assert (below : hazard pmax <= 1 / 99) by (unfold pmax in *; nra).
   assert (share : 0 < 250000 / (packet * N)).
   { apply Rdiv_lt_0_compat; [lra | apply Rmult_lt_0_compat; assumption]. }
@@ -260,8 +258,7 @@ Proof.
   assert (less : 25000 / (packet * M) <= 25000 / (packet * N)).
   { apply Rmult_le_compat_l; [lra |]. apply Rinv_le_contravar; [exact positive_product |].
     apply Rmult_le_compat_l; lra. }
-  assert (exponents : 25000 / (packet * N) * log (99 / 100) <= 25000 / (packet * M) * log (99 / 100)) by nra.
-  destruct exponents as [strictly | equal]; [left; apply exp_rises, strictly | right; rewrite equal; reflexivity].
+  apply exp_rises_weakly. nra.
 Qed.
 
 Lemma has_fixed_point_iff (packet : R) (n : nat) :
@@ -275,16 +272,34 @@ Proof.
   apply (lt_INR 0). lia.
 Qed.
 
+(** At Pmax marks cut more than increases raise: so less marking than Pmax is enough. *)
+Definition cuts_win (packet : R) (n : nat) : Prop :=
+  raises (table14 packet) pmax (line_rate (table14 packet) / INR n)
+    < cuts (table14 packet) pmax (line_rate (table14 packet) / INR n).
+
+Lemma marks_below_pmax (packet p alpha R_T R_C : R) (n : nat) :
+  0 < packet -> (1 <= n)%nat -> at_rest (table14 packet) (INR n) p alpha R_T R_C -> cuts_win packet n -> p < pmax.
+Proof.
+  intros positive_packet some rest less. unfold cuts_win in less.
+  assert (all_positive := table14_positive packet positive_packet).
+  assert (some_flows : 0 < INR n) by (apply (lt_INR 0); lia).
+  rewrite <- (rate_at_rest_is_fair_share _ _ some_flows _ _ _ _ rest) in less.
+  assert (same := cuts_are_raises _ _ all_positive some_flows _ _ _ _ rest).
+  assert (iff := marking_is_above_iff _ _ all_positive some_flows _ _ _ _ pmax rest pmax_inside).
+  destruct (Rtotal_order p pmax) as [below | [equal | above]]; [exact below | |].
+  - rewrite equal in same. lra.
+  - apply iff in above. lra.
+Qed.
+
 Lemma has_one (packet : R) (n m j : nat) (bound : R) :
   0 < packet -> (1 <= n)%nat -> (0 < m)%nat -> 0 <= bound < 1 ->
   INR m * (25000 / (packet * INR n)) = INR j -> (99 / 100) ^ j <= bound ^ m ->
   62500000 / (packet ^ 2 * INR n) * (packet / 10000000 + d_of bound) * (packet / 10000000 + bound ^ 55 * d_of bound)
     <= (1 - bound ^ 11) * (1 - bound ^ 10) ^ 2 ->
-  has_fixed_point packet n.
+  cuts_win packet n.
 Proof.
   intros positive_packet some powers inside same power_check check.
   assert (some_flows : 0 < INR n) by (apply (lt_INR 0); lia).
-  apply has_fixed_point_iff; [exact positive_packet | exact some |].
   apply (cuts_are_enough packet (INR n) positive_packet some_flows bound); [| lra | exact check].
   apply (unit_power_at_most packet (INR n) m j); [exact same | exact powers | lra | exact power_check].
 Qed.
@@ -313,7 +328,7 @@ Qed.
 
 Ltac by_fractions := unfold d_of; rewrite ?INR_IZR_INZ; simpl Z.of_nat; first [lia | lra].
 
-Lemma few_flows_of_1000_bytes (n : nat) : (1 <= n)%nat -> (n <= 14)%nat -> has_fixed_point 1000 n.
+Lemma few_flows_of_1000_bytes (n : nat) : (1 <= n)%nat -> (n <= 14)%nat -> cuts_win 1000 n.
 Proof.
   intros some few.
   assert (cases : (n = 1 \/ n = 2 \/ n = 3 \/ n = 4 \/ n = 5 \/ n = 6 \/ n = 7 \/ n = 8 \/ n = 9 \/ n = 10
@@ -335,7 +350,7 @@ Proof.
   - apply (has_one 1000 14 14 25 (983 / 1000)); by_fractions.
 Qed.
 
-Lemma few_flows_of_1500_bytes (n : nat) : (1 <= n)%nat -> (n <= 10)%nat -> has_fixed_point 1500 n.
+Lemma few_flows_of_1500_bytes (n : nat) : (1 <= n)%nat -> (n <= 10)%nat -> cuts_win 1500 n.
 Proof.
   intros some few.
   assert (cases : (n = 1 \/ n = 2 \/ n = 3 \/ n = 4 \/ n = 5 \/ n = 6 \/ n = 7 \/ n = 8 \/ n = 9 \/ n = 10)%nat) by lia.
@@ -378,26 +393,28 @@ Proof.
     apply scaled_cuts_below; [lra | apply (lt_INR 0); lia].
 Qed.
 
-(** Section 5.1 with Table 14 and packets of 1000 B: n flows have a fixed point if and only if n <= 14. *)
+(** Section 5.1 with Table 14 and packets of 1000 B: n flows of equal rates have a fixed point, with a queue that marks
+    as they need, if and only if n <= 14. *)
 Theorem up_to_14_flows (n : nat) : (1 <= n)%nat -> (has_fixed_point 1000 n <-> (n <= 14)%nat).
 Proof.
   intros some. split.
   - intros has. destruct (Compare_dec.le_lt_dec n 14) as [good | bad]; [exact good |].
     exfalso. exact (many_flows_of_1000_bytes n bad has).
-  - exact (few_flows_of_1000_bytes n some).
+  - intros few. apply has_fixed_point_iff; [lra | exact some |].
+    apply Rlt_le, (few_flows_of_1000_bytes n some few).
 Qed.
 
-(** The same with packets of 1500 B, those of section 3.3: if and only if n <= 10. *)
+(** Section 5.1 with Table 14 and packets of 1500 B, those of section 3.3: if and only if n <= 10. *)
 Theorem up_to_10_flows_of_full_packets (n : nat) : (1 <= n)%nat -> (has_fixed_point 1500 n <-> (n <= 10)%nat).
 Proof.
   intros some. split.
   - intros has. destruct (Compare_dec.le_lt_dec n 10) as [good | bad]; [exact good |].
     exfalso. exact (many_flows_of_1500_bytes n bad has).
-  - exact (few_flows_of_1500_bytes n some).
+  - intros few. apply has_fixed_point_iff; [lra | exact some |].
+    apply Rlt_le, (few_flows_of_1500_bytes n some few).
 Qed.
 
-(** Section 5.1 says that p is less than 1 %: with Table 14 and packets of 1000 B, at rest, up to 14 flows.
-    Claim: dcqcn-51-marking. *)
+(** With Table 14 and packets of 1000 B p at rest is at most 1 % with up to 14 flows, and with no more. *)
 Theorem marking_up_to_one_percent (n : nat) (p alpha R_T R_C : R) :
   (1 <= n)%nat -> at_rest (table14 1000) (INR n) p alpha R_T R_C -> (p <= 1 / 100 <-> (n <= 14)%nat).
 Proof.
@@ -406,13 +423,25 @@ Proof.
     [apply table14_positive; lra | apply (lt_INR 0); lia].
 Qed.
 
-(** The same with packets of 1500 B: up to 10 flows. *)
+(** With packets of 1500 B p at rest is at most 1 % with up to 10 flows, and with no more. *)
 Theorem marking_up_to_one_percent_of_full_packets (n : nat) (p alpha R_T R_C : R) :
   (1 <= n)%nat -> at_rest (table14 1500) (INR n) p alpha R_T R_C -> (p <= 1 / 100 <-> (n <= 10)%nat).
 Proof.
   intros some rest. rewrite <- (up_to_10_flows_of_full_packets n some). symmetry.
   apply (fixed_point_exists_iff kmin kmax pmax table14_ramp (table14 1500) (INR n)) with (3 := rest);
     [apply table14_positive; lra | apply (lt_INR 0); lia].
+Qed.
+
+(** Section 5.1 says that p is less than 1 %: with Table 14 and packets of 1000 B, at rest, with up to 14 flows, and
+    with no more.
+    Claim: dcqcn-51-marking. *)
+Theorem marking_below_one_percent (n : nat) (p alpha R_T R_C : R) :
+  (1 <= n)%nat -> at_rest (table14 1000) (INR n) p alpha R_T R_C -> (p < 1 / 100 <-> (n <= 14)%nat).
+Proof.
+  intros some rest. split.
+  - intros below. apply (marking_up_to_one_percent n p alpha R_T R_C some rest). lra.
+  - intros few. apply (marks_below_pmax 1000 p alpha R_T R_C n); [lra | exact some | exact rest |].
+    exact (few_flows_of_1000_bytes n some few).
 Qed.
 
 (** With Table 14 the target at rest is below the line rate from two flows on. *)

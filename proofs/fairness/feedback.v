@@ -47,7 +47,8 @@ Proof.
 Qed.
 
 (** Section IV-A, "dampener increases quickly": after n RTTs of congestion above Token_Thresh in a row the increase is
-    at most AI_Cap base_AI/(1 + n/Dampener_Constant), or base_AI, whatever came before them.
+    at most AI_Cap base_AI/(1 + n/Dampener_Constant), or base_AI, whatever came before them. That a lower increase
+    creates less congestion is not part of it.
     Claim: vai-dampener. *)
 Theorem increase_after_congested_row (tokens damp : Q) (before recent : list event) :
   0 <= tokens -> tokens <= bank_cap of -> 0 <= damp -> all_congested recent ->
@@ -106,9 +107,7 @@ Proof.
   reflexivity.
 Qed.
 
-(** Section V-A: with the same tokens, a flow with a larger dampener has no higher increase; so a new flow's is as high
-    as that of one that was congested for long, or higher.
-    Claim: vai-new-joiner. *)
+(** Section V-A: with the same tokens, a flow with a larger dampener has no higher increase. *)
 Theorem larger_dampener_no_higher_increase (longer newer : sender) :
   0 <= bank longer -> bank longer == bank newer -> 0 <= dampener newer -> dampener newer <= dampener longer ->
   additive_increase of longer <= additive_increase of newer.
@@ -125,6 +124,32 @@ Proof.
   setoid_replace (tokens_used of longer / (many + 1) * (few + 1))
     with (tokens_used of longer * (few + 1) / (many + 1)) by (field; lra).
   apply Qle_shift_div_r; [lra | nra].
+Qed.
+
+(** Section V-A: and a new flow, whose dampener is smaller than that of one that was congested for long, has a higher
+    increase, with the same tokens, as long as these raise its increase above base_AI.
+    Claim: vai-new-joiner. *)
+Theorem smaller_dampener_higher_increase (longer newer : sender) :
+  0 <= bank longer -> bank longer == bank newer -> 0 <= dampener newer -> dampener newer < dampener longer ->
+  base_ai of < additive_increase of newer -> additive_increase of longer < additive_increase of newer.
+Proof.
+  intros some same damped ordered raised. unfold additive_increase in *.
+  assert (equal : tokens_used of longer == tokens_used of newer) by (unfold tokens_used; now rewrite same).
+  rewrite equal. set (used := tokens_used of newer) in *.
+  assert (low : 0 <= dampener newer / dampener_constant of) by now apply quotient_positive.
+  assert (high : dampener newer / dampener_constant of < dampener longer / dampener_constant of).
+  { apply Qmult_lt_compat_r; [now apply Qinv_lt_0_compat | exact ordered]. }
+  set (few := dampener newer / dampener_constant of) in *. set (many := dampener longer / dampener_constant of) in *.
+  assert (above : 1 < used / (few + 1)).
+  { destruct (Qlt_le_dec 1 (used / (few + 1))) as [good | bad]; [exact good |].
+    rewrite (Q.max_r _ _ bad) in raised. lra. }
+  assert (tokens : few + 1 < used).
+  { destruct (Qlt_le_dec (few + 1) used) as [good | bad]; [exact good |].
+    assert (absurd : used / (few + 1) <= 1) by (apply Qle_shift_div_r; lra). lra. }
+  apply Qmult_lt_compat_r; [exact base_positive |]. apply Q.max_lub_lt; [| now apply Q.max_lt_iff; left].
+  apply Q.max_lt_iff. left. apply Qlt_shift_div_l; [lra |].
+  setoid_replace (used / (many + 1) * (few + 1)) with (used * (few + 1) / (many + 1)) by (field; lra).
+  apply Qlt_shift_div_r; [lra | nra].
 Qed.
 
 (** * The loop *)
@@ -207,36 +232,69 @@ Proof.
   rewrite Q.max_r; [ring |]. apply Qle_shift_div_r; lra.
 Qed.
 
+(** A turn without congestion, with tokens, changes the bank alone. *)
+Lemma quiet_turn (now : sender * Q) :
+  snd now <= token_thresh of -> ~ bank (fst now) == 0 ->
+  turn now = (adjust of true (fst now), answer (additive_increase of (fst now))).
+Proof.
+  intros below rest. unfold turn, round_trip. destruct (Qlt_le_dec (token_thresh of) (snd now)); [lra |].
+  destruct (Qeq_dec (bank (fst now)) 0); [contradiction | reflexivity].
+Qed.
+
+Lemma bank_falls_by_cap (K : nat) (now : sender) :
+  bank now <= count (S K) * ai_cap of -> bank (adjust of true now) <= count K * ai_cap of.
+Proof.
+  intros bound. simpl. unfold tokens_used. rewrite count_next in bound.
+  assert (0 <= count K * ai_cap of) by (apply Qmult_le_0_compat; [apply count_positive | lra]).
+  apply Q.max_lub; [| assumption].
+  destruct (Q.min_spec (ai_cap of) (bank now)) as [[order least] | [order least]]; lra.
+Qed.
+
+(** The loop ends, or congestion comes before the dampener has changed: that of [now], or of a later increase. *)
+Lemma over_or_congested (K : nat) (initial : Q) (now : sender * Q) :
+  sound of initial (fst now) -> bank (fst now) <= count K * ai_cap of ->
+  exists n, over (turns n now) \/
+    sound of initial (fst (turns n now)) /\ dampener (fst (turns n now)) = dampener (fst now) /\
+    token_thresh of < snd (turns n now) /\
+    (snd (turns n now) = snd now \/
+     exists before, 0 <= bank before /\ dampener before = dampener (fst now) /\
+       snd (turns n now) = answer (additive_increase of before)).
+Proof.
+  revert now. induction K as [| K less]; intros now good bound; assert (some := proj1 good);
+    (destruct (Qlt_le_dec (token_thresh of) (snd now)) as [above | below]; [exists 0%nat; right; auto |]).
+  - exists 0%nat. left. change (count 0) with 0 in bound. split; simpl; [lra | exact below].
+  - destruct (Qeq_dec (bank (fst now)) 0) as [empty | rest]; [exists 0%nat; now left |].
+    assert (next := sound_turn initial now good). assert (quiet := quiet_turn now below rest). rewrite quiet in next.
+    destruct (less (adjust of true (fst now), answer (additive_increase of (fst now))) next) as [n ends].
+    + now apply bank_falls_by_cap.
+    + exists (n + 1)%nat. rewrite turns_plus. change (turns 1 now) with (turn now). rewrite quiet.
+      destruct ends as [ends | [sound_then [same [above [here | later]]]]]; [now left | |]; right; eauto 8.
+Qed.
+
 Lemma over_with_large_dampener (K : nat) (initial : Q) (now : sender * Q) :
   answer (base_ai of) <= token_thresh of -> sound of initial (fst now) ->
   dampener_constant of * ai_cap of <= dampener (fst now) -> snd now <= token_thresh of ->
   bank (fst now) <= count K * ai_cap of -> exists n, over (turns n now).
 Proof.
-  intros small. revert now. induction K as [| K less]; intros now good large below bound;
-    assert (some := proj1 good).
-  - exists 0%nat. change (count 0) with 0 in bound. split; simpl; [lra | exact below].
-  - destruct (Qeq_dec (bank (fst now)) 0) as [empty | rest]; [now exists 0%nat |].
-    assert (same : round_trip of (snd now) (none (snd now)) (fst now) = fst now).
-    { unfold round_trip. destruct (Qlt_le_dec (token_thresh of) (snd now)); [lra |].
-      destruct (Qeq_dec (bank (fst now)) 0); [contradiction | reflexivity]. }
-    destruct (less (turn now)) as [n ends].
-    + now apply (sound_turn initial).
-    + unfold turn. rewrite same. exact large.
-    + unfold turn. rewrite same. simpl. apply Qle_trans with (2 := small). apply answer_to_base.
-      now apply increase_of_large_dampener.
-    + unfold turn. rewrite same. simpl. unfold tokens_used. rewrite count_next in bound.
-      assert (0 <= count K * ai_cap of) by (apply Qmult_le_0_compat; [apply count_positive | lra]).
-      apply Q.max_lub; [| assumption].
-      destruct (Q.min_spec (ai_cap of) (bank (fst now))) as [[order least] | [order least]]; lra.
-    + exists (n + 1)%nat. now rewrite turns_plus.
+  intros small good large below bound.
+  destruct (over_or_congested K initial now good bound) as [n [ends | [_ [_ [above [here | later]]]]]].
+  - now exists n.
+  - rewrite here in above. lra.
+  - destruct later as [before [some [same from]]]. rewrite from in above. rewrite <- same in large.
+    assert (less := answer_to_base _ (increase_of_large_dampener before some large)). lra.
+Qed.
+
+Lemma natural_above (x : Q) : exists J, x <= count J.
+Proof.
+  destruct (Qarchimedean x) as [p above]. exists (Pos.to_nat p).
+  unfold count. rewrite positive_nat_Z. now apply Qlt_le_weak.
 Qed.
 
 Lemma bank_cap_in_steps : exists K, bank_cap of <= count K * ai_cap of.
 Proof.
-  destruct (Qarchimedean (bank_cap of / ai_cap of)) as [p above]. exists (Pos.to_nat p).
-  unfold count. rewrite positive_nat_Z. apply Qlt_le_weak.
+  destruct (natural_above (bank_cap of / ai_cap of)) as [K above]. exists K.
   assert (same : bank_cap of == bank_cap of / ai_cap of * ai_cap of) by (field; lra).
-  rewrite same. apply Qmult_lt_compat_r; [exact ai_cap_positive | exact above].
+  rewrite same. apply Qmult_le_compat_r; [exact above | lra].
 Qed.
 
 Lemma over_by_dampener (J : nat) (initial : Q) (now : sender * Q) :
@@ -249,55 +307,28 @@ Proof.
   { intros at_turn above. unfold turn. simpl.
     assert (more := dampener_rises_by_more_than_one of thresh_positive (snd at_turn) (none (snd at_turn))
       (fst at_turn) above). lra. }
+  assert (bound : forall at_turn : sender * Q, sound of initial (fst at_turn) ->
+            bank (fst at_turn) <= count most * ai_cap of).
+  { intros at_turn [_ [within _]]. lra. }
   revert now. induction J as [| J less]; intros now good near.
-  - change (count 0) with 0 in near. assert (large : dampener_constant of * ai_cap of <= dampener (fst now)) by lra.
-    assert (bound : bank (fst now) <= count most * ai_cap of) by (destruct good as [_ [within _]]; lra).
+  - change (count 0) with 0 in near.
     destruct (Qlt_le_dec (token_thresh of) (snd now)) as [above | below].
-    + assert (more := rising now above).
-      assert (after := sound_turn initial now good).
+    + assert (more := rising now above). assert (after := sound_turn initial now good).
       destruct (over_with_large_dampener most initial (turn now)) as [n ends]; try assumption.
       * lra.
       * unfold turn. simpl. apply Qle_trans with (2 := small). apply answer_to_base.
         apply increase_of_large_dampener.
         -- now apply (sound_event initial (Round_trip (snd now) (none (snd now)))).
         -- unfold turn in more. simpl in more. lra.
-      * destruct after as [_ [within _]]. lra.
+      * now apply bound.
       * exists (n + 1)%nat. now rewrite turns_plus.
-    + now apply (over_with_large_dampener most initial).
-  - assert (bound : bank (fst now) <= count most * ai_cap of) by (destruct good as [_ [within _]]; lra).
-    clear cap_steps. revert now good near bound. induction most as [| K fewer]; intros now good near bound;
-      assert (some := proj1 good);
-      (destruct (Qlt_le_dec (token_thresh of) (snd now)) as [above | below];
-       [ destruct (less (turn now)) as [n ends];
-         [ now apply (sound_turn initial)
-         | assert (more := rising now above); rewrite count_next in near; lra
-         | exists (n + 1)%nat; now rewrite turns_plus ] |]).
-    + exists 0%nat. change (count 0) with 0 in bound. split; simpl; [lra | exact below].
-    + destruct (Qeq_dec (bank (fst now)) 0) as [empty | rest]; [now exists 0%nat |].
-      assert (same : round_trip of (snd now) (none (snd now)) (fst now) = fst now).
-      { unfold round_trip. destruct (Qlt_le_dec (token_thresh of) (snd now)); [lra |].
-        destruct (Qeq_dec (bank (fst now)) 0); [contradiction | reflexivity]. }
-      destruct (fewer (turn now)) as [n ends].
-      * now apply (sound_turn initial).
-      * unfold turn. rewrite same. exact near.
-      * unfold turn. rewrite same. simpl. unfold tokens_used. rewrite count_next in bound.
-        assert (0 <= count K * ai_cap of) by (apply Qmult_le_0_compat; [apply count_positive | lra]).
-        apply Q.max_lub; [| assumption].
-        destruct (Q.min_spec (ai_cap of) (bank (fst now))) as [[order least] | [order least]]; lra.
-      * exists (n + 1)%nat. now rewrite turns_plus.
-Qed.
-
-Lemma natural_above (x : Q) : exists J, x <= count J.
-Proof.
-  destruct (Qarchimedean x) as [p above]. exists (Pos.to_nat p).
-  unfold count. rewrite positive_nat_Z. now apply Qlt_le_weak.
-Qed.
-
-Lemma increase_never_below_base (now : sender) : base_ai of <= additive_increase of now.
-Proof.
-  unfold additive_increase.
-  assert (high := Q.le_max_r (tokens_used of now / (dampener now / dampener_constant of + 1)) 1).
-  set (factor := Qmax _ 1) in *. nra.
+    + apply (over_with_large_dampener most initial); try assumption; [lra | now apply bound].
+  - destruct (over_or_congested most initial now good (bound now good)) as [n [ends | [sound_then [same [above _]]]]].
+    + now exists n.
+    + destruct (less (turn (turns n now))) as [m ends].
+      * now apply sound_turn.
+      * assert (more := rising (turns n now) above). rewrite same in more. rewrite count_next in near. lra.
+      * exists (m + S n)%nat. now rewrite turns_plus.
 Qed.
 
 Section Begun.
@@ -343,7 +374,8 @@ Qed.
 Theorem feedback_never_ends (m : nat) :
   token_thresh of < answer (base_ai of) -> token_thresh of < snd (turns (S m) (start tokens damp, congestion)).
 Proof.
-  intros large. apply Qlt_le_trans with (1 := large). simpl. apply answer_never_falls, increase_never_below_base.
+  intros large. apply Qlt_le_trans with (1 := large). simpl.
+  apply answer_never_falls, increase_never_below_base, base_positive.
 Qed.
 
 (** Section IV-A: the loop comes to an end if and only if base_AI alone makes no tokens. *)
@@ -367,7 +399,9 @@ End Loop.
     (N a - (1 - eta) C) T; spare is (1 - eta) C. *)
 Definition hpcc_queue (flows spare trip increase : Q) : Q := Qmax ((flows * increase - spare) * trip) 0.
 
-(** Section IV-A, with HPCC: the loop ends if and only if (N base_AI - (1 - eta) C) T is at most Token_Thresh.
+(** Section IV-A, with HPCC, for N equal flows whose increase in an RTT makes the queue of the next one, A.3's: the loop
+    ends, in that no RTT makes tokens from some RTT on, if and only if (N base_AI - (1 - eta) C) T is at most
+    Token_Thresh.
     Claim: vai-no-feedback. *)
 Theorem hpcc_feedback_ends_iff (flows spare trip : Q) (none : Q -> bool) (congestion : Q) :
   0 <= flows -> 0 <= trip ->

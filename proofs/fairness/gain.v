@@ -4,6 +4,7 @@
 
 From Coq Require Import Reals Lra Psatz.
 From Coquelicot Require Import Coquelicot.
+From fluidcc.shared Require Import power.
 From fluidcc.fairness Require Import slopes.
 
 Open Scope R_scope.
@@ -21,10 +22,7 @@ Lemma gain_slope (a b x : R) : is_derive (gain a b) x (exp (- x) * tilt a b x).
 Proof. unfold gain, tilt. evar_last; [slopes | cbv beta; ring]. Qed.
 
 Lemma gain_slope_continuous (a b x : R) : continuous (fun u => exp (- u) * tilt a b u) x.
-Proof.
-  apply (slope_continuous _ x (exp (- x) * (2 * a * b - a - b - a * b * (2 * x) - tilt a b x))).
-  unfold tilt. evar_last; [slopes | cbv beta; ring].
-Qed.
+Proof. unfold tilt. steady. Qed.
 
 Lemma gain_rises (a b x y : R) : x < y -> (forall z, x < z < y -> 0 < tilt a b z) -> gain a b x < gain a b y.
 Proof.
@@ -91,26 +89,7 @@ Proof.
   intros z [above _]. now apply tilt_negative_without.
 Qed.
 
-(** Up to 2 (a + b - 1)/(a^2 + b^2) the gain is above 1: ln(1 + u) > u - u^2/2, in a form without logarithms. *)
-Lemma exp_below (u : R) : 0 < u -> exp (u - u * u / 2) < 1 + u.
-Proof.
-  intros positive.
-  enough (1 < (1 + u) * exp (u * u / 2 - u)).
-  { assert (both : exp (u - u * u / 2) * exp (u * u / 2 - u) = 1)
-      by (rewrite <- exp_plus, <- exp_0; f_equal; ring).
-    assert (weight := exp_pos (u * u / 2 - u)).
-    apply (Rmult_lt_reg_r _ _ _ weight). rewrite both. assumption. }
-  assert (start : (1 + 0) * exp (0 * 0 / 2 - 0) = 1).
-  { replace (0 * 0 / 2 - 0) with 0 by field. rewrite exp_0. ring. }
-  rewrite <- start at 1.
-  apply (rises (fun v => (1 + v) * exp (v * v / 2 - v)) (fun v => v * v * exp (v * v / 2 - v)) 0 u positive).
-  - intros t _. evar_last; [slopes | cbv beta; unfold Rdiv, Rminus; field].
-  - intros t _.
-    apply (slope_continuous _ t ((2 * t + t * t * (t - 1)) * exp (t * t / 2 - t))).
-    evar_last; [slopes | cbv beta; unfold Rdiv, Rminus; field].
-  - intros t [above _]. apply Rmult_lt_0_compat; [nra | apply exp_pos].
-Qed.
-
+(** Up to 2 (a + b - 1)/(a^2 + b^2) the gain is above 1. *)
 Lemma gain_early (a b x : R) :
   0 < a -> 0 < b -> 0 < x -> x * (a * a + b * b) < 2 * (a + b - 1) -> 1 < gain a b x.
 Proof.
@@ -122,7 +101,7 @@ Proof.
   assert (weight := exp_pos (- x)).
   apply Rlt_trans with (exp (a * x - a * x * (a * x) / 2) * exp (b * x - b * x * (b * x) / 2) * exp (- x)).
   - rewrite <- !exp_plus.
-    set (sum := _ + _ + - x). enough (0 < sum) by (assert (line := exp_above_line sum ltac:(assumption)); lra).
+    set (sum := _ + _ + - x). enough (0 < sum) by (assert (line := exp_above_line sum ltac:(lra)); lra).
     unfold sum. assert (x * (x * (a * a + b * b)) < x * (2 * (a + b - 1))) by (apply Rmult_lt_compat_l; assumption).
     nra.
   - apply Rmult_lt_compat_r; [exact weight |].
@@ -143,10 +122,7 @@ Proof.
 Qed.
 
 Lemma gain_continuous (a b : R) : continuity (gain a b).
-Proof.
-  intros x. apply continuity_pt_filterlim.
-  exact (slope_continuous _ x _ (gain_slope a b x)).
-Qed.
+Proof. intros x. unfold gain. reg. Qed.
 
 Lemma gain_crosses (a b : R) : 0 < b -> b <= a -> 1 < a + b -> exists x, 0 < x /\ gain a b x = 1.
 Proof.

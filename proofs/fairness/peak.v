@@ -63,28 +63,29 @@ Proof.
     assert (0 < 1 + a * x) by nra. assert (0 < 1 + b * x) by nra. field. repeat split; try lra; nra.
 Qed.
 
+Lemma lower_quotient (u p q : R) :
+  0 < p -> p < u -> 0 < q -> (p ^ 2 + p * q + q ^ 2) / (p + q) < (u ^ 2 + u * q + q ^ 2) / (u + q).
+Proof.
+  intros p_positive below q_positive.
+  apply (Rmult_lt_reg_r ((p + q) * (u + q))); [apply Rmult_lt_0_compat; lra |].
+  replace ((p ^ 2 + p * q + q ^ 2) / (p + q) * ((p + q) * (u + q))) with ((p ^ 2 + p * q + q ^ 2) * (u + q))
+    by (field; lra).
+  replace ((u ^ 2 + u * q + q ^ 2) / (u + q) * ((p + q) * (u + q))) with ((u ^ 2 + u * q + q ^ 2) * (p + q))
+    by (field; lra).
+  enough (0 < (u - p) * (u * p + q * (u + p))) by lra.
+  apply Rmult_lt_0_compat; [lra |]. assert (0 < u * p) by (apply Rmult_lt_0_compat; lra).
+  assert (0 < q * (u + p)) by (apply Rmult_lt_0_compat; lra). lra.
+Qed.
+
 Lemma lower_quotients (u v p q : R) :
   0 < p -> p < u -> 0 < q -> q < v -> (p ^ 2 + p * q + q ^ 2) / (p + q) < (u ^ 2 + u * v + v ^ 2) / (u + v).
 Proof.
   intros p_positive p_below q_positive q_below.
-  assert (p_step : (p ^ 2 + p * q + q ^ 2) / (p + q) < (u ^ 2 + u * q + q ^ 2) / (u + q)).
-  { apply (Rmult_lt_reg_r ((p + q) * (u + q))); [apply Rmult_lt_0_compat; lra |].
-    replace ((p ^ 2 + p * q + q ^ 2) / (p + q) * ((p + q) * (u + q))) with ((p ^ 2 + p * q + q ^ 2) * (u + q))
-      by (field; lra).
-    replace ((u ^ 2 + u * q + q ^ 2) / (u + q) * ((p + q) * (u + q))) with ((u ^ 2 + u * q + q ^ 2) * (p + q))
-      by (field; lra).
-    enough (0 < (u - p) * (u * p + q * (u + p))) by lra.
-    apply Rmult_lt_0_compat; [lra |]. assert (0 < u * p) by (apply Rmult_lt_0_compat; lra).
-    assert (0 < q * (u + p)) by (apply Rmult_lt_0_compat; lra). lra. }
-  apply Rlt_trans with (1 := p_step).
-  apply (Rmult_lt_reg_r ((u + q) * (u + v))); [apply Rmult_lt_0_compat; lra |].
-  replace ((u ^ 2 + u * q + q ^ 2) / (u + q) * ((u + q) * (u + v))) with ((u ^ 2 + u * q + q ^ 2) * (u + v))
-    by (field; lra).
-  replace ((u ^ 2 + u * v + v ^ 2) / (u + v) * ((u + q) * (u + v))) with ((u ^ 2 + u * v + v ^ 2) * (u + q))
-    by (field; lra).
-  enough (0 < (v - q) * (v * q + u * (v + q))) by lra.
-  apply Rmult_lt_0_compat; [lra |]. assert (0 < v * q) by (apply Rmult_lt_0_compat; lra).
-  assert (0 < u * (v + q)) by (apply Rmult_lt_0_compat; lra). lra.
+  apply Rlt_trans with (1 := lower_quotient u p q p_positive p_below q_positive).
+  assert (second := lower_quotient v q u q_positive q_below ltac:(lra)).
+  rewrite (Rplus_comm q u), (Rplus_comm v u) in second.
+  replace (q ^ 2 + q * u + u ^ 2) with (u ^ 2 + u * q + q ^ 2) in second by ring.
+  replace (v ^ 2 + v * u + u ^ 2) with (u ^ 2 + u * v + v ^ 2) in second by ring. exact second.
 Qed.
 
 Lemma quotient_falls (c x y : R) : 0 < c -> 0 <= x -> x < y -> 0 < c / (1 + c * y) < c / (1 + c * x).
@@ -115,28 +116,10 @@ Qed.
 Lemma turning_continuous (x : R) : 0 <= x -> continuous (fun u => push u * turning u) x.
 Proof.
   intros later. assert (0 < 1 + a * x) by nra. assert (0 < 1 + b * x) by nra.
-  assert (of : forall c, 0 < 1 + c * x -> continuous (fun u => c / (1 + c * u)) x).
-  { intros c some. apply (continuous_mult (fun _ => c)); [apply continuous_const |].
-    apply (slope_continuous _ x (- c / (1 + c * x) ^ 2)).
-    apply (is_derive_inv (fun u => 1 + c * u)); [| lra]. evar_last; [slopes | cbv beta; ring]. }
-  assert (of_a := of a ltac:(assumption)). assert (of_b := of b ltac:(assumption)).
-  assert (squared : forall f : R -> R, continuous f x -> continuous (fun u => f u ^ 2) x).
-  { intros f steady. apply (continuous_ext (fun u => f u * f u)); [intros u; change (f u * f u = f u ^ 2); ring |].
-    now apply (continuous_mult f f). }
-  apply (continuous_mult push turning); [exact (slope_continuous push x _ (push_slope x later)) |].
-  unfold turning. apply (continuous_minus (fun _ => 1)); [apply continuous_const |].
-  apply (continuous_mult
-    (fun u => 2 * ((a / (1 + a * u)) ^ 2 + a / (1 + a * u) * (b / (1 + b * u)) + (b / (1 + b * u)) ^ 2))
-    (fun u => / (a / (1 + a * u) + b / (1 + b * u)))).
-  - apply (continuous_mult (fun _ => 2)); [apply continuous_const |].
-    apply (continuous_plus (fun u => (a / (1 + a * u)) ^ 2 + a / (1 + a * u) * (b / (1 + b * u)))).
-    + apply (continuous_plus (fun u => (a / (1 + a * u)) ^ 2)); [now apply squared |].
-      now apply (continuous_mult (fun u => a / (1 + a * u))).
-    + now apply squared.
-  - apply continuous_comp with (g := Rinv).
-    + now apply (continuous_plus (fun u => a / (1 + a * u))).
-    + apply continuous_Rinv. assert (0 < a / (1 + a * x)) by (apply Rdiv_lt_0_compat; lra).
-      assert (0 < b / (1 + b * x)) by (apply Rdiv_lt_0_compat; lra). lra.
+  assert (0 < a / (1 + a * x)) by (apply Rdiv_lt_0_compat; lra).
+  assert (0 < b / (1 + b * x)) by (apply Rdiv_lt_0_compat; lra).
+  assert (0 < w x ^ 2) by (apply pow_lt, w_positive, later).
+  unfold push, turning, w, dw in *. steady; lra.
 Qed.
 
 (** Between two places at which the push is at most 1 it is below 1. *)
@@ -160,14 +143,7 @@ Qed.
 
 Lemma lead_slope_continuous (x : R) : 0 <= x -> continuous (fun u => - exp (- u) + dw u / w u ^ 2) x.
 Proof.
-  intros later. assert (positive := w_positive x later).
-  apply (continuous_plus (fun u => - exp (- u))).
-  - apply (slope_continuous _ x (exp (- x))). evar_last; [slopes | cbv beta; ring].
-  - apply (continuous_mult dw (fun u => / w u ^ 2)).
-    + unfold dw. apply (slope_continuous _ x (2 * a * b)). evar_last; [slopes | cbv beta; ring].
-    + apply continuous_comp with (g := Rinv); [| apply continuous_Rinv; nra].
-      apply (continuous_ext (fun u => w u * w u)); [intros u; change (w u * w u = w u ^ 2); ring |].
-      apply (continuous_mult w w); exact (slope_continuous w x _ (w_slope x)).
+  intros later. assert (0 < w x ^ 2) by (apply pow_lt, w_positive, later). unfold w, dw in *. steady; lra.
 Qed.
 
 Lemma slope_by_push (x : R) : 0 <= x -> - exp (- x) + dw x / w x ^ 2 = exp (- x) * (push x - 1).
@@ -214,9 +190,7 @@ Lemma push_crosses (x : R) : 1 < a + b -> 0 < x -> push x < 1 -> exists p, 0 < p
 Proof.
   intros large positive low.
   set (sign := fun u => dw u * exp u - w u * w u).
-  assert (steady : continuity sign).
-  { intros u. apply continuity_pt_filterlim.
-    exact (slope_continuous sign u _ ltac:(unfold sign, dw, w; slopes)). }
+  assert (steady : continuity sign) by (intros u; unfold sign, dw, w; reg).
   assert (back : forall u, 0 <= u -> sign u = w u ^ 2 * (push u - 1)).
   { intros u later. assert (some := w_positive u later). unfold sign, push. field. lra. }
   assert (at_start : 0 < sign 0) by (unfold sign, dw, w; rewrite exp_0; lra).
@@ -262,7 +236,8 @@ Proof.
 Qed.
 
 (** Section IV-B, Figure 4: under the paper's condition the difference (2) rises up to one time, from which it
-    diminishes until it changes its sign.
+    diminishes until it changes its sign; up to there it is positive ([difference_changes_sign_once]), in Figure 4 for
+    522 us ([figure_4_ahead]).
     Claim: sf-figure. *)
 Theorem difference_has_one_peak :
   1 / r < (C1 + C0) / (s * MTU) ->

@@ -3,8 +3,9 @@
 
     Rates are in bytes per unit of time, as the paper's bytes per nanosecond. *)
 
-From Coq Require Import Reals Lra Psatz.
+From Coq Require Import Reals Lra Lia Psatz.
 From Coquelicot Require Import Coquelicot.
+From fluidcc.shared Require Import power.
 From fluidcc.fairness Require Import slopes gain.
 
 Open Scope R_scope.
@@ -114,14 +115,8 @@ Proof.
     - cbv beta. unfold pull, Rdiv. ring. }
   assert (grows : weighed 0 <= weighed t).
   { apply (never_falls weighed change 0 t later weighed_slope).
-    - intros u inside. unfold change.
-      apply (continuous_mult (fun v => pull * (X v + bound))).
-      + apply (continuous_mult (fun _ => pull)); [apply continuous_const |].
-        apply (continuous_plus X (fun _ => bound)); [now apply steady | apply continuous_const].
-      + apply (continuous_mult (fun v => apart v * apart v)).
-        * apply (continuous_mult apart apart); exact (slope_continuous apart u _ (slope u inside)).
-        * apply (slope_continuous _ u (- (pull * bound) * exp (- (pull * bound * u)))).
-          evar_last; [slopes | cbv beta; ring].
+    - intros u inside. assert (of_X : continuity_pt X u) by (apply continuity_pt_filterlim; now apply steady).
+      unfold change, apart. steady; lra.
     - intros u [above before]. unfold change.
       assert (near := below u ltac:(lra)). change (norm (X u)) with (Rabs (X u)) in near.
       assert (0 <= X u + bound) by (apply Rabs_def2 in near; lra).
@@ -275,9 +270,8 @@ Proof.
   rewrite (per_acks_is_the_only_solution beta s MTU C0) with (X := S0); auto.
 Qed.
 
-(** Section IV-B: the slope of (2) at 0, by the paper's equations, is positive if and only if
-    1/r < (C1 + C0)/(s MTU), as the paper says.
-    Claim: sf-condition. *)
+(** Section IV-B: the slope of (2) at 0, with the right sides of the paper's equations put in, is positive if and only
+    if 1/r < (C1 + C0)/(s MTU), as the paper says. *)
 Theorem gap_closes_sooner_iff :
   0 < (- (beta * C1 / r) - - (beta * C0 / r)) - (- (beta * C1 ^ 2 / (s * MTU)) - - (beta * C0 ^ 2 / (s * MTU)))
   <-> 1 / r < (C1 + C0) / (s * MTU).
@@ -287,7 +281,7 @@ Proof.
   split; intros positive; nra.
 Qed.
 
-(** Section IV-B: that is the slope of (2) at 0. *)
+(** Section IV-B: the slope of (2) at 0. *)
 Theorem slope_at_start :
   is_derive (difference beta r s MTU C1 C0) 0 (beta * (C1 - C0) * ((C1 + C0) / (s * MTU) - 1 / r)).
 Proof.
@@ -367,7 +361,8 @@ Proof.
   - now apply (proj1 (time_positive t)).
 Qed.
 
-(** Section IV-B: the difference (2) is positive just after 0 if and only if the paper's condition is met. *)
+(** Section IV-B: the difference (2) is positive just after 0 if and only if 1/r < (C1 + C0)/(s MTU), as the paper says.
+    Claim: sf-condition. *)
 Theorem ahead_at_first_iff :
   (exists until, 0 < until /\ forall t, 0 < t < until -> 0 < difference beta r s MTU C1 C0 t)
   <-> 1 / r < (C1 + C0) / (s * MTU).
@@ -490,45 +485,37 @@ End TwoFlows.
 
     beta = 0.5, r = 30 000 ns, s = 30, MTU = 1000 B, C1 and C0 100 and 50 Gb/s, 12.5 and 6.25 B/ns. *)
 
+Lemma power_of_quotient (p q : Z) (n : nat) :
+  (0 < q)%Z -> (IZR p / IZR q) ^ n = IZR (p ^ Z.of_nat n) / IZR (q ^ Z.of_nat n).
+Proof.
+  intros positive. apply IZR_lt in positive. unfold Rdiv.
+  rewrite Rpow_mult_distr, pow_inv, !pow_IZR by lra. reflexivity.
+Qed.
+
 Lemma power_at_most (p q m : Z) (n : nat) :
   (0 < q)%Z -> (p ^ Z.of_nat n <= m * q ^ Z.of_nat n)%Z -> (IZR p / IZR q) ^ n <= IZR m.
 Proof.
-  intros q_positive below. apply IZR_lt in q_positive. apply IZR_le in below.
-  rewrite mult_IZR, <- !pow_IZR in below.
-  unfold Rdiv. rewrite Rpow_mult_distr, pow_inv by lra.
-  assert (whole := pow_lt _ n q_positive).
-  apply (Rmult_le_reg_r (IZR q ^ n)); [exact whole |]. rewrite Rmult_assoc, Rinv_l; lra.
+  intros positive below. rewrite power_of_quotient by exact positive. apply Rle_div_l.
+  - apply Rlt_gt, IZR_lt, Z.pow_pos_nonneg; lia.
+  - rewrite <- mult_IZR. now apply IZR_le.
 Qed.
 
 Lemma power_at_least (p q m : Z) (n : nat) :
   (0 < q)%Z -> (m * q ^ Z.of_nat n <= p ^ Z.of_nat n)%Z -> IZR m <= (IZR p / IZR q) ^ n.
 Proof.
-  intros q_positive above. apply IZR_lt in q_positive. apply IZR_le in above.
-  rewrite mult_IZR, <- !pow_IZR in above.
-  unfold Rdiv. rewrite Rpow_mult_distr, pow_inv by lra.
-  assert (whole := pow_lt _ n q_positive).
-  apply (Rmult_le_reg_r (IZR q ^ n)); [exact whole |]. rewrite Rmult_assoc, Rinv_l; lra.
-Qed.
-
-Lemma exp_power (x : R) (n : nat) : exp x ^ n = exp (INR n * x).
-Proof.
-  induction n as [| n same]; [simpl; now rewrite Rmult_0_l, exp_0 |].
-  rewrite S_INR. simpl pow. rewrite same, <- exp_plus. f_equal. ring.
+  intros positive above. rewrite power_of_quotient by exact positive. apply Rle_div_r.
+  - apply Rlt_gt, IZR_lt, Z.pow_pos_nonneg; lia.
+  - rewrite <- mult_IZR. now apply IZR_le.
 Qed.
 
 Lemma exp_of_87_tenths : exp (87 / 10) <= 6030.
 Proof.
   assert (small : exp (87 / 10 / 256) <= 1034583 / 1000000).
   { set (u := 34583 / 1000000). apply Rle_trans with (exp (u - u * u / 2)).
-    - destruct (Rle_lt_or_eq_dec (87 / 10 / 256) (u - u * u / 2)) as [less | same]; [unfold u; lra | |].
-      + apply Rlt_le. set (more := u - u * u / 2 - 87 / 10 / 256).
-        replace (u - u * u / 2) with (87 / 10 / 256 + more) by (unfold more; ring).
-        rewrite exp_plus. assert (line := exp_above_line more ltac:(unfold more; lra)).
-        assert (weight := exp_pos (87 / 10 / 256)). assert (0 < more) by (unfold more; lra). nra.
-      + rewrite same. apply Rle_refl.
+    - apply exp_rises_weakly. unfold u. lra.
     - assert (below := exp_below u ltac:(unfold u; lra)). unfold u in *. lra. }
   replace (87 / 10) with (INR 256 * (87 / 10 / 256)) by (rewrite INR_IZR_INZ; simpl; field).
-  rewrite <- exp_power. apply Rle_trans with ((1034583 / 1000000) ^ 256).
+  rewrite exp_of_multiple. apply Rle_trans with ((1034583 / 1000000) ^ 256).
   - apply pow_incr. split; [apply Rlt_le, exp_pos | exact small].
   - apply power_at_most; [reflexivity |]. apply Z.leb_le. vm_compute. reflexivity.
 Qed.
@@ -538,7 +525,7 @@ Proof.
   assert (small : 1919843449 / 1887436800 <= exp (523 / 60 / 512)).
   { assert (above := exp_above_parabola (523 / 60 / 512) ltac:(lra)). lra. }
   replace (523 / 60) with (INR 512 * (523 / 60 / 512)) by (rewrite INR_IZR_INZ; simpl; field).
-  rewrite <- exp_power. apply Rle_trans with ((1919843449 / 1887436800) ^ 512).
+  rewrite exp_of_multiple. apply Rle_trans with ((1919843449 / 1887436800) ^ 512).
   - apply power_at_least; [reflexivity |]. apply Z.leb_le. vm_compute. reflexivity.
   - apply pow_incr. split; [lra | exact small].
 Qed.

@@ -1,8 +1,9 @@
 (** Slopes of real functions and what rises by them, with no more axioms than those of the real numbers (the standard
-    library's mean value theorem needs one more, and so do its inequalities of exp, and Coquelicot's auto_derive). *)
+    library's mean value theorem needs one more, and so does Coquelicot's auto_derive). *)
 
 From Coq Require Import Reals Lra Psatz.
 From Coquelicot Require Import Coquelicot.
+From fluidcc.shared Require Import power.
 
 Open Scope R_scope.
 
@@ -51,6 +52,9 @@ Ltac slopes :=
   | |- is_derive (Rmult ?c) _ _ => change (Rmult c) with (fun u => c * u)
   end.
 
+(** That such an expression is continuous, if its divisors are not 0. *)
+Ltac steady := apply continuity_pt_filterlim; reg.
+
 Lemma slope_continuous (f : R -> R) (t df : R) : is_derive f t df -> continuous f t.
 Proof. intros of_f. apply (ex_derive_continuous f t). now exists df. Qed.
 
@@ -95,25 +99,7 @@ Proof.
   - intros t inside. specialize (negative t inside). lra.
 Qed.
 
-(** * The exponential function *)
-
-Lemma exp_above_line (x : R) : 0 < x -> 1 + x < exp x.
-Proof.
-  intros positive.
-  enough (exp 0 - (1 + 0) < exp x - (1 + x)) by (rewrite exp_0 in *; lra).
-  assert (slope : forall t, is_derive (fun u => exp u - (1 + u)) t (exp t - 1)).
-  { intros t. evar_last; [slopes | cbv beta; ring]. }
-  assert (one : forall t, 0 < t -> 1 < exp t).
-  { intros t positive_t. rewrite <- exp_0.
-    apply (rises exp exp 0 t positive_t); intros u _.
-    - apply is_derive_exp.
-    - apply (slope_continuous exp u (exp u)), is_derive_exp.
-    - apply exp_pos. }
-  apply (rises (fun u => exp u - (1 + u)) (fun u => exp u - 1) 0 x positive).
-  - intros t _. apply slope.
-  - intros t _. apply (slope_continuous _ t (exp t)). evar_last; [slopes | cbv beta; ring].
-  - intros t [above _]. specialize (one t above). lra.
-Qed.
+(** * The exponential *)
 
 Lemma exp_above_parabola (x : R) : 0 < x -> 1 + x + x * x / 2 < exp x.
 Proof.
@@ -121,6 +107,24 @@ Proof.
   enough (exp 0 - (1 + 0 + 0 * 0 / 2) < exp x - (1 + x + x * x / 2)) by (rewrite exp_0 in *; lra).
   apply (rises (fun u => exp u - (1 + u + u * u / 2)) (fun u => exp u - (1 + u)) 0 x positive).
   - intros t _. evar_last; [slopes | cbv beta; field].
-  - intros t _. apply (slope_continuous _ t (exp t - 1)). evar_last; [slopes | cbv beta; ring].
-  - intros t [above _]. assert (line := exp_above_line t above). lra.
+  - intros t _. steady.
+  - intros t [above _]. assert (line := exp_above_line t ltac:(lra)). lra.
+Qed.
+
+(** log (1 + u) > u - u^2/2, in a form without logarithms. *)
+Lemma exp_below (u : R) : 0 < u -> exp (u - u * u / 2) < 1 + u.
+Proof.
+  intros positive.
+  enough (1 < (1 + u) * exp (u * u / 2 - u)).
+  { assert (both : exp (u - u * u / 2) * exp (u * u / 2 - u) = 1)
+      by (rewrite <- exp_plus, <- exp_0; f_equal; ring).
+    assert (weight := exp_pos (u * u / 2 - u)).
+    apply (Rmult_lt_reg_r _ _ _ weight). rewrite both. assumption. }
+  assert (start : (1 + 0) * exp (0 * 0 / 2 - 0) = 1).
+  { replace (0 * 0 / 2 - 0) with 0 by field. rewrite exp_0. ring. }
+  rewrite <- start at 1.
+  apply (rises (fun v => (1 + v) * exp (v * v / 2 - v)) (fun v => v * v * exp (v * v / 2 - v)) 0 u positive).
+  - intros t _. evar_last; [slopes | cbv beta; unfold Rdiv, Rminus; field].
+  - intros t _. steady.
+  - intros t [above _]. apply Rmult_lt_0_compat; [nra | apply exp_pos].
 Qed.

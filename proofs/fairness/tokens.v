@@ -139,6 +139,13 @@ Qed.
 Lemma run_app (before after : list event) (now : sender) : run (before ++ after) now = run after (run before now).
 Proof. revert now. induction before as [| first later same]; intros now; [reflexivity | apply same]. Qed.
 
+Lemma increase_never_below_base (now : sender) : base_ai of <= additive_increase now.
+Proof.
+  unfold additive_increase.
+  assert (high := Q.le_max_r (tokens_used now / (dampener now / dampener_constant of + 1)) 1).
+  set (factor := Qmax _ 1) in *. nra.
+Qed.
+
 (** * The bank *)
 
 Section Bank.
@@ -149,7 +156,8 @@ Hypotheses (some_tokens : 0 <= tokens) (within_cap : tokens <= bank_cap of) (som
 Let good : sound tokens (run events (start tokens damp)).
 Proof. now apply sound_run, sound_start. Qed.
 
-(** Section IV-A: the AI_Bank cannot exceed Bank_Cap.
+(** Section IV-A: the AI_Bank cannot exceed Bank_Cap. (At most AI_Cap tokens are spent at a time:
+    [spent_at_once_at_most_cap].)
     Claim: vai-bank. *)
 Theorem bank_at_most_cap : bank (run events (start tokens damp)) <= bank_cap of.
 Proof. apply good. Qed.
@@ -185,11 +193,7 @@ Proof. apply good. Qed.
 
 (** Algorithm 2, line 7: the additive increase is at least base_AI. *)
 Theorem increase_at_least_base : base_ai of <= additive_increase (run events (start tokens damp)).
-Proof.
-  unfold additive_increase. set (now := run events (start tokens damp)).
-  assert (high := Q.le_max_r (tokens_used now / (dampener now / dampener_constant of + 1)) 1).
-  set (factor := Qmax _ 1) in *. nra.
-Qed.
+Proof. apply increase_never_below_base. Qed.
 
 End Bank.
 
@@ -237,7 +241,7 @@ Definition used_after_line_1 (first : Q) (now : sender) : Q :=
   let tokens := Qmin (ai_cap of) (bank now) in  (* 2 *)
   tokens.
 
-(** Algorithm 2, line 1, tokens = 1, has no effect, whatever it sets.
+(** Algorithm 2, line 1, tokens = 1, has no effect, whatever it sets: line 2 sets tokens again without reading it.
     Claim: vai-dead-store. *)
 Theorem line_1_has_no_effect (first : Q) (now : sender) : used_after_line_1 first now = tokens_used now.
 Proof. reflexivity. Qed.
@@ -313,7 +317,8 @@ Proof.
   destruct (Qlt_le_dec (token_thresh of) congestion); simpl; lra.
 Qed.
 
-(** Section IV-A: the dampener falls by more than 1 only with an empty bank and no congestion over the RTT (line 9).
+(** Section IV-A: the dampener falls by more than 1 only with an empty bank and no congestion over the RTT (line 9). By
+    ones it falls to 0 in mild congestion too ([mild_congestion_lowers_by_ones]).
     Claim: vai-reset. *)
 Theorem dampener_resets_only_if (happens : event) (now : sender) :
   dampener (step happens now) < dampener now - 1 ->

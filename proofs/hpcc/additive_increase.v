@@ -1,7 +1,8 @@
 (** HPCC (SIGCOMM 2019), Appendix A.3 and section 3.3: equilibria of R <- R U_target / U + a on any network, where U is
-    the utilisation of a path's most loaded link. *)
+    the utilisation of a path's most loaded link. Every network has such an equilibrium: existence.v. *)
 
 From Coq Require Import Reals Lra Lia Arith.
+From fluidcc.shared Require Import sums.
 From fluidcc.hpcc Require Import network fairness.
 
 Local Open Scope R_scope.
@@ -12,21 +13,16 @@ Lemma least_member (n : nat) (member : nat -> Prop) (f : nat -> R) :
   (forall i, (i < n)%nat -> ~ member i) \/
   exists j, (j < n)%nat /\ member j /\ forall i, (i < n)%nat -> member i -> f j <= f i.
 Proof.
-  intros decided. induction n as [|n IH]; [left; intros i small; lia|].
-  destruct (decided n) as [inside|outside].
-  - right. destruct IH as [none|(j & small & its & best)].
-    + exists n. repeat split; [lia|exact inside|]. intros i below here.
-      destruct (Nat.eq_dec i n) as [same|inner]; [subst i; lra|]. exfalso. apply (none i); [lia|exact here].
-    + destruct (Rle_dec (f j) (f n)) as [earlier|later].
-      * exists j. repeat split; [lia|exact its|]. intros i below here.
-        destruct (Nat.eq_dec i n) as [same|inner]; [subst i; exact earlier|apply best; [lia|exact here]].
-      * exists n. repeat split; [lia|exact inside|]. intros i below here.
-        destruct (Nat.eq_dec i n) as [same|inner]; [subst i; lra|].
-        specialize (best i ltac:(lia) here). lra.
-  - destruct IH as [none|(j & small & its & best)].
-    + left. intros i below. destruct (Nat.eq_dec i n) as [same|inner]; [subst i; exact outside|apply none; lia].
-    + right. exists j. repeat split; [lia|exact its|]. intros i below here.
-      destruct (Nat.eq_dec i n) as [same|inner]; [subst i; contradiction|apply best; [lia|exact here]].
+  intros decided. induction n as [|n [none|(j & small & its & best)]]; [left; intros i small; lia| |];
+    destruct (decided n) as [inside|outside].
+  - right. exists n. repeat split; [lia|exact inside|]. intros i below here.
+    destruct (Nat.eq_dec i n) as [same|inner]; [subst i; lra|]. exfalso. apply (none i); [lia|exact here].
+  - left. intros i below. destruct (Nat.eq_dec i n) as [same|inner]; [subst i; exact outside|apply none; lia].
+  - right. destruct (Rle_or_lt (f j) (f n)) as [earlier|later]; [exists j|exists n];
+      (repeat split; [lia|assumption|]); intros i below here;
+      (destruct (Nat.eq_dec i n) as [same|inner]; [subst i; lra|]); specialize (best i ltac:(lia) here); lra.
+  - right. exists j. repeat split; [lia|exact its|]. intros i below here.
+    destruct (Nat.eq_dec i n) as [same|inner]; [subst i; contradiction|apply best; [lia|exact here]].
 Qed.
 
 Section Additive_increase.
@@ -102,7 +98,7 @@ Proof.
 Qed.
 
 (** A.3: "the highest utilization will be less than 100% if a < R (1 - U_target)", and only if: on every path of every
-    network.
+    network, with the path's own R and U; so also on one through the most loaded link.
     Claim: hpcc-a3-below-full. *)
 Theorem below_full_iff_small_increase (j : nat) :
   (j < paths)%nat -> path_use rates j < 1 <-> a < rates j * (1 - target).
@@ -145,15 +141,8 @@ Proof.
     assert (link_load rates i <= a / (1 - target / use) * crossing i) as most.
     { unfold crossing. rewrite <- link_load_scale. apply link_load_le. intros j path on.
       rewrite Rmult_1_r. apply rate_at_most_link_value; assumption. }
-    rewrite <- (link_use_times_capacity _ i link) in most. fold use in most.
-    replace (a / (1 - target / use) * crossing i) with (use * (a * crossing i / (use - target))) in most
-      by (field; lra).
-    apply Rmult_le_reg_l in most; [|lra].
-    apply Rmult_le_compat_l with (r := use - target) in most; [|lra].
-    replace ((use - target) * (a * crossing i / (use - target))) with (a * crossing i) in most by (field; lra).
-    assert (use - target <= a * crossing i / capacity i); [|lra].
-    apply Rmult_le_reg_r with (capacity i); [exact room|].
-    replace (a * crossing i / capacity i * capacity i) with (a * crossing i) by (field; lra). exact most.
+    rewrite <- (link_use_times_capacity _ i link) in most.
+    apply close_to_target; [exact aim|exact room|exact above|exact most].
 Qed.
 
 (** 3.3: "the total additive increase every round should not exceed the bandwidth headroom, and thus no queue forms": on
@@ -198,8 +187,8 @@ Qed.
     [byte/s]. It is between U_target C_i and U_target C_i + n a ([links_close_to_target]). *)
 Definition room_at_rest (i : nat) : R := Rmax target (link_use rates i) * capacity i.
 
-(** A.3: the capacity at the equilibrium exceeds U_target C_i by at most the increases of all paths, which tend to 0
-    with a. *)
+(** A.3: the capacity of a link at the equilibrium exceeds U_target C_i by at most the increases of its paths, which
+    tend to 0 with a. *)
 Theorem room_close_to_target (i : nat) :
   (i < links)%nat -> room_at_rest i <= target * capacity i + a * crossing i.
 Proof.
@@ -222,8 +211,9 @@ Proof.
 Qed.
 
 (** A.3: "if a is small enough the rates will be approximately max-min fair": at the equilibrium they are exactly
-    max-min fair for the capacities at rest. Rates that fit these and give path j more give some path k less that has no
-    more than j.
+    max-min fair for the capacities at rest, which are near U_target C_i ([room_close_to_target]). Rates that fit these
+    and give path j more give some path k less that has no more than j. How near the rates are to the max-min fair ones
+    of U_target C_i is not proved here.
     Claim: hpcc-a3-max-min. *)
 Theorem equilibrium_is_max_min_fair (other : nat -> R) (j : nat) :
   (forall i, (i < links)%nat -> link_load other i <= room_at_rest i) ->

@@ -2,7 +2,8 @@
     which is the load; so the mean number that wait is less by the load than the mean number in the system. *)
 
 From Coq Require Import Reals Lra Lia Arith ZArith List.
-From fluidcc.hpcc Require Import network queue_length.
+From fluidcc.shared Require Import sums.
+From fluidcc.hpcc Require Import queue_length.
 
 Local Open Scope R_scope.
 

@@ -1,6 +1,7 @@
 (** HPCC (SIGCOMM 2019), Appendix A.2: networks for which Lemma (iii) and a step of its proof are false, in numbers. *)
 
 From Coq Require Import Reals Lra Lia Arith.
+From fluidcc.shared Require Import sums.
 From fluidcc.hpcc Require Import network pareto saturation.
 
 Local Open Scope R_scope.
@@ -50,13 +51,10 @@ Proof.
   fold (load n 0). fold (load n 1). rewrite (proj1 (two_loads n)), (proj2 (two_loads n)). reflexivity.
 Qed.
 
-Lemma power_positive (n : nat) : 0 < 3 ^ n.
-Proof. apply pow_lt. lra. Qed.
-
 Lemma both_rates (n : nat) : rate n 0 = 2 * 3 ^ n / (3 ^ n + 1) /\ rate n 1 = 1.
 Proof.
   induction n as [|n (growing & frozen)]; [split; simpl; lra|].
-  pose proof (power_positive n) as power.
+  assert (0 < 3 ^ n) as power by (apply pow_lt; lra).
   assert (0 < rate n 0) as positive by (apply (rates_positive n); simpl; lia).
   assert (rate n 0 < 2) as below.
   { rewrite growing. apply Rmult_lt_reg_r with (3 ^ n + 1); [lra|].
@@ -85,7 +83,7 @@ Proof. rewrite growing_rate. simpl pow. field. Qed.
 (** Flow 0's rate grows at each step: no number of steps is enough. *)
 Theorem growing_rate_never_constant (n : nat) : rate n 0 < rate (S n) 0.
 Proof.
-  rewrite !growing_rate, <- tech_pow_Rmult. pose proof (power_positive n) as power.
+  rewrite !growing_rate, <- tech_pow_Rmult. assert (0 < 3 ^ n) as power by (apply pow_lt; lra).
   apply Rmult_lt_reg_r with ((3 ^ n + 1) * (3 * 3 ^ n + 1)); [apply Rmult_lt_0_compat; lra|].
   replace (2 * 3 ^ n / (3 ^ n + 1) * ((3 ^ n + 1) * (3 * 3 ^ n + 1))) with (2 * 3 ^ n * (3 * 3 ^ n + 1))
     by (field; lra).
@@ -94,7 +92,7 @@ Proof.
   apply Rmult_lt_compat_l; lra.
 Qed.
 
-(** It tends to what flow 1 leaves of link 0: 3 - 1. *)
+(** Flow 0's rate tends to what flow 1 leaves of link 0: 3 - 1. *)
 Theorem limit_of_growing_rate : limit 0 = 2.
 Proof.
   assert (link_load limit 0 = limit 0%nat + limit 1%nat) as sum.
@@ -107,7 +105,7 @@ Proof.
   rewrite sum, frozen in full. simpl in full. unfold two_capacities in full. simpl in full. lra.
 Qed.
 
-(** And never gets there. *)
+(** Flow 0's rate is below its limit at every step. *)
 Theorem growing_rate_below_limit (n : nat) : rate n 0 < limit 0.
 Proof.
   apply Rlt_le_trans with (1 := growing_rate_never_constant n).
@@ -202,7 +200,7 @@ Qed.
 Theorem limit_from_equal_start : @limit one_link equal_start 0 = 3 / 2.
 Proof. rewrite one_link_limit by lia. simpl. field. Qed.
 
-(** From 1 and 2 it gets a third. *)
+(** A.2: from 1 and 2, path 0 gets a third of the link. *)
 Theorem limit_from_unequal_start : @limit one_link unequal_start 0 = 1.
 Proof. rewrite one_link_limit by lia. simpl. field. Qed.
 

@@ -1,10 +1,12 @@
 (** HPCC (SIGCOMM 2019), section 1 and Appendix A.1, A.3: "stability is guaranteed": the load of one link, when sources
     learn of it d round trips late.
 
-    S(n+1) = S(n) U_target C / S(n-d) + N a, with S the sum of rates. Near the equilibrium S the deviation x obeys
-    x(n+1) = lambda x(n) - lambda x(n-d), with lambda = U_target C / S = U_target / U between 0 and 1. *)
+    S(n+1) = S(n) U_target C / S(n-d) + N a, with S the sum of rates. Near the equilibrium S, to first order, the
+    deviation x obeys x(n+1) = lambda x(n) - lambda x(n-d), with lambda = U_target C / S = U_target / U between 0 and 1.
+    *)
 
 From Coq Require Import Reals Lra Lia Arith.
+From fluidcc.shared Require Import limits.
 
 Local Open Scope R_scope.
 
@@ -95,22 +97,6 @@ Qed.
 
 End Second_order.
 
-(** What is below a geometric sequence converges to 0. *)
-Lemma geometric_converges (x : nat -> R) (most t : R) :
-  0 <= most -> 0 <= t < 1 -> (forall n, Rabs (x n) <= most * t ^ n) -> Un_cv x 0.
-Proof.
-  intros sign inside below e e_sign.
-  destruct (pow_lt_1_zero t) with (y := e / (most + 1)) as [late_n small].
-  - rewrite Rabs_pos_eq; lra.
-  - apply Rdiv_lt_0_compat; lra.
-  - exists late_n. intros n more. unfold R_dist. rewrite Rminus_0_r.
-    apply Rle_lt_trans with (1 := below n). specialize (small n more).
-    assert (0 <= t ^ n) as power by (apply pow_le; lra). rewrite Rabs_pos_eq in small by exact power.
-    apply Rle_lt_trans with ((most + 1) * t ^ n); [apply Rmult_le_compat_r; lra|].
-    apply Rmult_lt_compat_l with (r := most + 1) in small; [|lra].
-    replace ((most + 1) * (e / (most + 1))) with e in small by (field; lra). exact small.
-Qed.
-
 Section Late.
 
 Variable lambda : R.
@@ -119,11 +105,13 @@ Hypothesis between : 0 < lambda < 1.
 
 (** * In time, and one round trip late *)
 
-(** A.3: of the last round trip's load, a deviation is gone after one round trip. *)
+(** A.3, one link, near the equilibrium: if sources know the last round trip's load, a deviation of it is gone after one
+    round trip. *)
 Theorem in_time_is_stable (x : nat -> R) (n : nat) : late 0 lambda x -> x (S n) = 0.
 Proof. intros recursion. pose proof (recursion n) as step. simpl in step. rewrite step. ring. Qed.
 
-(** A.3: one round trip late, each deviation is bounded by one that falls by sqrt lambda in a round trip. *)
+(** A.3, one link, near the equilibrium: one round trip late, each deviation is bounded by one that falls by sqrt lambda
+    in a round trip. *)
 Theorem one_round_trip_late_decays (x : nat -> R) (n : nat) :
   late 1 lambda x ->
   x n ^ 2 * (lambda - lambda ^ 2 / 4) <= (x 1%nat ^ 2 - lambda * x 1%nat * x 0%nat + lambda * x 0%nat ^ 2) * lambda ^ n.
@@ -136,7 +124,8 @@ Proof.
   apply bound. intros m. pose proof (recursion m) as step. simpl in step. rewrite step. ring.
 Qed.
 
-(** A.3: feedback one round trip late is stable, whatever the target and the increase are.
+(** A.3, one link: the equilibrium of feedback one round trip late is stable against small deviations, those of the
+    linear recursion, whatever the target and the increase are. All sources have one round trip.
     Claim: hpcc-a3-stability. *)
 Theorem one_round_trip_late_is_stable (x : nat -> R) : late 1 lambda x -> Un_cv x 0.
 Proof.
@@ -144,8 +133,9 @@ Proof.
   destruct (second_order_geometric (- lambda) lambda x) as (most & sign & below).
   - intros m. pose proof (recursion m) as step. simpl in step. rewrite step. ring.
   - assert (0 < lambda * (4 - lambda)) by (apply Rmult_lt_0_compat; lra). simpl. lra.
-  - apply geometric_converges with most (sqrt lambda); [exact sign| |exact below].
-    split; [apply sqrt_pos|]. rewrite <- sqrt_1. apply sqrt_lt_1_alt. lra.
+  - apply geometric_converges with most (sqrt lambda).
+    + split; [apply sqrt_pos|]. rewrite <- sqrt_1. apply sqrt_lt_1_alt. lra.
+    + intros n. rewrite Rminus_0_r. apply below.
 Qed.
 
 (** * Two round trips late *)
@@ -244,8 +234,8 @@ Proof.
     assert (0 <= most / (u + r)) as ratio.
     { apply Rmult_le_pos; [exact sign|]. apply Rlt_le, Rinv_0_lt_compat. lra. }
     pose proof (Rabs_pos (x 0%nat)) as start.
-    apply geometric_converges with bound u; [unfold bound; lra|lra|].
-    intros n. induction n as [|n IH]; [unfold bound; simpl; lra|].
+    apply geometric_converges with bound u; [lra|].
+    intros n. rewrite Rminus_0_r. induction n as [|n IH]; [unfold bound; simpl; lra|].
     replace (x (S n)) with (r * x n + (x (S n) - r * x n)) by ring.
     apply Rle_trans with (1 := Rabs_triang _ _). rewrite Rabs_mult, (Rabs_left r) by lra.
     assert (0 <= u ^ n) as power by (apply pow_le; lra).
@@ -277,37 +267,16 @@ Proof.
   assert (forall n, q * r ^ 2 <= energy (r - lambda) q y n) as stays.
   { intros n. rewrite geometric, start. rewrite <- (Rmult_1_r (q * r ^ 2)) at 1.
     apply Rmult_le_compat_l; [lra|]. apply pow_R1_Rle, outside. }
-  assert (q <= 2) as q_most.
-  { unfold q. assert (- r * (lambda - r) <= 1 * 2) by (apply Rmult_le_compat; lra). lra. }
-  set (e := q * r ^ 2 / 100).
-  assert (0 < e) as e_sign by (unfold e; lra).
-  assert (e <= 1) as e_small.
-  { unfold e. assert (r ^ 2 <= 1).
-    { simpl. assert (- r * - r <= 1 * 1) by (apply Rmult_le_compat; lra). lra. }
-    assert (q * r ^ 2 <= 2 * 1) by (apply Rmult_le_compat; lra). lra. }
-  destruct (limit e e_sign) as [far near].
-  assert (forall m, (far <= m)%nat -> Rabs (y m) < 2 * e) as y_small.
-  { intros m more. unfold y. pose proof (near m more) as one. pose proof (near (S m) ltac:(lia)) as two.
-    unfold R_dist in one, two. rewrite Rminus_0_r in one, two.
-    replace (x (S m) - r * x m) with (x (S m) + - r * x m) by ring.
-    apply Rle_lt_trans with (1 := Rabs_triang _ _). rewrite Rabs_mult, (Rabs_pos_eq (- r)) by lra.
-    assert (- r * Rabs (x m) <= 1 * Rabs (x m)) by (apply Rmult_le_compat_r; [apply Rabs_pos|lra]). lra. }
-  pose proof (stays far) as large_energy. unfold energy in large_energy.
-  pose proof (y_small far (le_n far)) as one. pose proof (y_small (S far) ltac:(lia)) as two.
-  set (b := y far) in *. set (c := y (S far)) in *.
-  assert (forall s, Rabs s < 2 * e -> s ^ 2 <= 2 * e * 2) as square.
-  { intros s small. rewrite <- pow2_abs. simpl. rewrite Rmult_1_r.
-    apply Rmult_le_compat; try apply Rabs_pos; lra. }
-  pose proof (square b one) as b_square. pose proof (square c two) as c_square.
-  assert ((r - lambda) * c * b <= 2 * (c ^ 2 + b ^ 2) / 2) as product.
-  { pose proof (pow2_ge_0 (c + b)) as plus. pose proof (pow2_ge_0 c) as cc. pose proof (pow2_ge_0 b) as bb.
-    assert (0 <= (lambda - r) * (c + b) ^ 2) as weighted by (apply Rmult_le_pos; lra).
-    assert ((lambda - r) * (c ^ 2 + b ^ 2) <= 2 * (c ^ 2 + b ^ 2)) as most by (apply Rmult_le_compat_r; lra).
-    replace ((lambda - r) * (c + b) ^ 2) with ((lambda - r) * (c ^ 2 + b ^ 2) + 2 * ((lambda - r) * c * b)) in weighted
-      by ring.
-    replace ((r - lambda) * c * b) with (- ((lambda - r) * c * b)) by ring. lra. }
-  assert (q * b ^ 2 <= 2 * b ^ 2) as last by (apply Rmult_le_compat_r; [apply pow2_ge_0|lra]).
-  unfold e in *. lra.
+  assert (Un_cv y 0) as y_limit.
+  { apply Un_cv_ext with (2 := combination_vanishes _ x 1 (- r) (later_limit x 0 limit) limit).
+    intros n. unfold y. ring. }
+  pose proof (later_limit y 0 y_limit) as y_later.
+  assert (Un_cv (fun n => - energy (r - lambda) q y n) 0) as energy_limit.
+  { apply Un_cv_ext with (2 := combination_vanishes _ _ (- 1) (- q)
+      (product_vanishes _ _ y_later (combination_vanishes _ _ 1 (r - lambda) y_later y_limit))
+      (product_vanishes _ _ y_limit y_limit)).
+    intros n. unfold energy. ring. }
+  pose proof (limit_le _ 0 (- (q * r ^ 2)) 0 energy_limit (fun n _ => Ropp_le_contravar _ _ (stays n))) as bad. lra.
 Qed.
 
 End Root.
@@ -324,8 +293,8 @@ Proof.
   intros n. simpl. destruct (from_one n) as [[a b] c]. simpl. reflexivity.
 Qed.
 
-(** A.3: feedback two round trips late is stable if and only if lambda = U_target / U is below sqrt (1/2), about
-    0.7071. *)
+(** A.3, one link: feedback two round trips late is stable against small deviations if and only if lambda = U_target / U
+    is below sqrt (1/2), about 0.7071. *)
 Theorem two_round_trips_late_stable_iff :
   (forall x, late 2 lambda x -> Un_cv x 0) <-> lambda ^ 2 < 1 / 2.
 Proof.
@@ -340,7 +309,7 @@ Qed.
 End Late.
 
 (** At the paper's target of 95 %, and a link used beyond it up to its capacity, feedback two round trips late is not
-    stable. *)
+    stable: some small deviation does not die out. *)
 Theorem two_round_trips_late_unstable_at_95_percent (use : R) :
   95/100 < use <= 1 -> exists x, late 2 (95/100 / use) x /\ ~ Un_cv x 0.
 Proof.

@@ -2,7 +2,8 @@
     alpha-fair rate. The capacities are those that are used at the equilibrium, U_i C_i. *)
 
 From Coq Require Import Reals Lra Lia Arith.
-From fluidcc.hpcc Require Import network power.
+From fluidcc.shared Require Import power sums.
+From fluidcc.hpcc Require Import network.
 
 Local Open Scope R_scope.
 
@@ -270,6 +271,20 @@ Proof.
   assert (0 < a * (target * (high - low))) by (repeat apply Rmult_lt_0_compat; lra). lra.
 Qed.
 
+(** What n rates of at most a / (1 - U_target / U) use of a capacity is above the target by at most n a / C. *)
+Lemma close_to_target (target a use count room : R) :
+  0 < target -> 0 < room -> target < use -> use * room <= a / (1 - target / use) * count ->
+  use <= target + a * count / room.
+Proof.
+  intros aim sign above most.
+  replace (a / (1 - target / use) * count) with (use * (a * count / (use - target))) in most by (field; lra).
+  apply Rmult_le_reg_l in most; [|lra]. apply Rmult_le_compat_l with (r := use - target) in most; [|lra].
+  replace ((use - target) * (a * count / (use - target))) with (a * count) in most by (field; lra).
+  assert (use - target <= a * count / room); [|lra].
+  apply Rmult_le_reg_r with room; [exact sign|].
+  replace (a * count / room * room) with (a * count) by (field; lra). exact most.
+Qed.
+
 (** ** The equilibrium *)
 
 Section At_rest.
@@ -322,19 +337,26 @@ Proof.
   - rewrite on. apply power_positive.
 Qed.
 
+Lemma register_rate_power (j : nat) :
+  (j < paths)%nat ->
+  power (register_rate alpha registers j) (- alpha) = path_price (fun i => power (registers i j) (- alpha)) j.
+Proof.
+  intros path. unfold register_rate. rewrite power_of_power.
+  replace (- 1 / alpha * - alpha) with 1 by (field; lra). apply power_one, path_price_positive, path.
+Qed.
+
 (** The marginal utility of a path's rate is the sum of its links' prices. *)
 Lemma marginal_utility_is_price (j : nat) :
   (j < paths)%nat -> power (register_rate alpha registers j) (- alpha) = path_price register_price j.
 Proof.
-  intros path. unfold register_rate. rewrite power_of_power.
-  replace (- 1 / alpha * - alpha) with 1 by (field; lra).
-  rewrite power_one by (apply path_price_positive, path).
-  unfold path_price. apply total_ext. intros i link. destruct (crosses i j) eqn:on; [|reflexivity].
+  intros path. rewrite register_rate_power by exact path. unfold path_price. apply total_ext. intros i link.
+  destruct (crosses i j) eqn:on; [|reflexivity].
   unfold register_price. rewrite <- (register_at_rest i j link path on). reflexivity.
 Qed.
 
-(** A.3, (7): at an equilibrium of registers the rates are alpha-fair for the capacities U_i C_i: no rates that fit
-    these have a larger sum of utilities.
+(** A.3, (7): at an equilibrium of registers, at which all links are above U_target ([links_above_target]), the rates
+    are alpha-fair for the capacities U_i C_i, the loads that they make: no rates that fit these have a larger sum of
+    utilities.
     Claim: hpcc-a3-alpha-fair. *)
 Theorem registers_give_alpha_fair (other : nat -> R) :
   (forall j, (j < paths)%nat -> worthy alpha (other j)) ->
@@ -344,17 +366,15 @@ Theorem registers_give_alpha_fair (other : nat -> R) :
 Proof.
   intros finite fits.
   apply prices_make_fair with (room := fun i => link_use (register_rate alpha registers) i * capacity i)
-    (price := register_price).
-  - exact exponent.
+    (price := register_price); try assumption.
   - apply register_rate_positive.
   - intros i _. apply Rlt_le, power_positive.
   - intros i link. rewrite link_use_times_capacity by exact link. ring.
   - exact marginal_utility_is_price.
-  - exact finite.
-  - exact fits.
 Qed.
 
-(** A.3, (7): and they are the only ones: other rates that fit have a smaller sum of utilities. *)
+(** A.3, (7): the rates at an equilibrium of registers are the only alpha-fair ones: other rates that fit have a smaller
+    sum of utilities. *)
 Theorem alpha_fair_rates_are_unique (other : nat -> R) (k : nat) :
   (forall j, (j < paths)%nat -> worthy alpha (other j)) ->
   (forall i, (i < links)%nat -> link_load other i <= link_use (register_rate alpha registers) i * capacity i) ->
@@ -364,16 +384,11 @@ Theorem alpha_fair_rates_are_unique (other : nat -> R) (k : nat) :
 Proof.
   intros finite fits path apart.
   apply prices_make_unique with (room := fun i => link_use (register_rate alpha registers) i * capacity i)
-    (price := register_price) (k := k).
-  - exact exponent.
+    (price := register_price) (k := k); try assumption.
   - apply register_rate_positive.
   - intros i _. apply Rlt_le, power_positive.
   - intros i link. rewrite link_use_times_capacity by exact link. ring.
   - exact marginal_utility_is_price.
-  - exact finite.
-  - exact fits.
-  - exact path.
-  - exact apart.
 Qed.
 
 (** (7): a path's rate is at most each of its registers: what its link would give it if it were the only one. *)
@@ -383,9 +398,7 @@ Proof.
   intros link path on. destruct (rest i j link path on) as [sign _].
   apply Rnot_lt_le. intros more.
   pose proof (power_falls (registers i j) (register_rate alpha registers j) alpha exponent sign more) as less.
-  unfold register_rate in less. rewrite power_of_power in less.
-  replace (- 1 / alpha * - alpha) with 1 in less by (field; lra).
-  rewrite power_one in less by (apply path_price_positive, path).
+  rewrite register_rate_power in less by exact path.
   pose proof (total_term links (fun k => if crosses k j then power (registers k j) (- alpha) else 0) i) as term.
   simpl in term. rewrite on in term. unfold path_price in less.
   assert (power (registers i j) (- alpha) <=
@@ -406,9 +419,7 @@ Proof.
   assert (0 < INR links) as count by (apply lt_0_INR; lia).
   apply Rnot_lt_le. intros less.
   apply power_falls with (z := alpha) in less; [|exact exponent|apply register_rate_positive, path].
-  unfold register_rate in less at 1. rewrite power_of_power in less.
-  replace (- 1 / alpha * - alpha) with 1 in less by (field; lra).
-  rewrite power_one in less by (apply path_price_positive, path).
+  rewrite register_rate_power in less by exact path.
   rewrite power_of_product in less by (exact sign || apply power_positive).
   rewrite power_of_power in less.
   replace (- 1 / alpha * - alpha) with 1 in less by (field; lra).
@@ -435,24 +446,24 @@ Proof.
     { rewrite <- link_load_scale. apply link_load_le. intros k small here.
       rewrite Rmult_1_r. unfold use. rewrite <- (register_at_rest i k link small here).
       apply rate_at_most_register; assumption. }
-    rewrite <- (link_use_times_capacity _ i link) in most. fold use in most.
-    assert (0 < use) as sign.
-    { apply link_use_positive with j; [apply register_rate_positive|exact link|exact path|exact on]. }
-    replace (a / (1 - target / use) * link_load (fun _ => 1) i)
-      with (use * (a * link_load (fun _ => 1) i / (use - target))) in most by (field; lra).
-    apply Rmult_le_reg_l in most; [|exact sign].
-    apply Rmult_le_compat_l with (r := use - target) in most; [|lra].
-    replace ((use - target) * (a * link_load (fun _ => 1) i / (use - target)))
-      with (a * link_load (fun _ => 1) i) in most by (field; lra).
-    assert (use - target <= a * link_load (fun _ => 1) i / capacity i); [|lra].
-    apply Rmult_le_reg_r with (capacity i); [exact room|].
-    replace (a * link_load (fun _ => 1) i / capacity i * capacity i) with (a * link_load (fun _ => 1) i)
-      by (field; lra). exact most.
+    rewrite <- (link_use_times_capacity _ i link) in most.
+    apply close_to_target; [exact aim|exact room|exact above|exact most].
   - unfold link_use. rewrite !unused_link_load by exact off. unfold Rdiv. lra.
 Qed.
 
 End Registers.
+
 (** ** Uniqueness *)
+
+(** A link's price rises with its use. *)
+Lemma price_rises_with_use (low high : R) :
+  target < low -> low < high ->
+  power (a / (1 - target / low)) (- alpha) < power (a / (1 - target / high)) (- alpha).
+Proof.
+  intros above more. apply power_falls; [exact exponent| |apply register_falls_with_use; assumption].
+  replace (a / (1 - target / high)) with (a * high / (high - target)) by (field; lra).
+  apply Rdiv_lt_0_compat; [apply Rmult_lt_0_compat|]; lra.
+Qed.
 
 (** Two links' prices and loads are in the same order. *)
 Lemma prices_follow_loads (first second : nat -> nat -> R) (i : nat) :
@@ -461,28 +472,29 @@ Lemma prices_follow_loads (first second : nat -> nat -> R) (i : nat) :
     (link_load (register_rate alpha first) i - link_load (register_rate alpha second) i).
 Proof.
   intros first_rest second_rest link. pose proof (capacity_positive i link) as room.
-  destruct (used_or_not i) as [(j & path & on)|off].
-  - pose proof (links_above_target first first_rest i j link path on) as first_above.
-    pose proof (links_above_target second second_rest i j link path on) as second_above.
-    rewrite <- !(link_use_times_capacity _ i link). unfold register_price.
-    set (one := link_use (register_rate alpha first) i) in *.
-    set (two := link_use (register_rate alpha second) i) in *.
-    assert (forall use, target < use -> 0 < a / (1 - target / use)) as registers_positive.
-    { intros use above. replace (a / (1 - target / use)) with (a * use / (use - target)) by (field; lra).
-      apply Rdiv_lt_0_compat; [apply Rmult_lt_0_compat|]; lra. }
-    destruct (Rtotal_order one two) as [less|[same|more]].
-    + pose proof (register_falls_with_use target a one two increase aim first_above less) as falls.
-      apply power_falls with (z := alpha) in falls; [|exact exponent|apply registers_positive, second_above].
-      assert (0 < (power (a / (1 - target / two)) (- alpha) - power (a / (1 - target / one)) (- alpha)) *
-        ((two - one) * capacity i)) as sign by (repeat apply Rmult_lt_0_compat; lra).
-      lra.
-    + rewrite same. lra.
-    + pose proof (register_falls_with_use target a two one increase aim second_above more) as falls.
-      apply power_falls with (z := alpha) in falls; [|exact exponent|apply registers_positive, first_above].
-      assert (0 < (power (a / (1 - target / one)) (- alpha) - power (a / (1 - target / two)) (- alpha)) *
-        ((one - two) * capacity i)) as sign by (repeat apply Rmult_lt_0_compat; lra).
-      lra.
-  - rewrite !unused_link_load by exact off. lra.
+  destruct (used_or_not i) as [(j & path & on)|off]; [|rewrite !unused_link_load by exact off; lra].
+  pose proof (links_above_target first first_rest i j link path on) as first_above.
+  pose proof (links_above_target second second_rest i j link path on) as second_above.
+  rewrite <- !(link_use_times_capacity _ i link), <- Rmult_minus_distr_r, <- Rmult_assoc. unfold register_price.
+  apply Rmult_le_pos; [|lra].
+  destruct (Rtotal_order (link_use (register_rate alpha first) i) (link_use (register_rate alpha second) i))
+    as [less|[same|more]].
+  - pose proof (price_rises_with_use _ _ first_above less) as rises.
+    apply Rlt_le. rewrite <- Rmult_opp_opp. apply Rmult_lt_0_compat; lra.
+  - rewrite same. lra.
+  - pose proof (price_rises_with_use _ _ second_above more) as rises.
+    apply Rlt_le, Rmult_lt_0_compat; lra.
+Qed.
+
+(** Two rates and their marginal utilities are in opposite order. *)
+Lemma marginal_utility_falls (x y : R) :
+  0 < x -> 0 < y -> x <> y -> (x - y) * (power x (- alpha) - power y (- alpha)) < 0.
+Proof.
+  intros x_sign y_sign apart. destruct (Rtotal_order x y) as [less|[equal|more]]; [|contradiction|].
+  - pose proof (power_falls x y alpha exponent x_sign less) as falls.
+    assert (0 < (y - x) * (power x (- alpha) - power y (- alpha))) by (apply Rmult_lt_0_compat; lra). lra.
+  - pose proof (power_falls y x alpha exponent y_sign more) as falls.
+    assert (0 < (x - y) * (power y (- alpha) - power x (- alpha))) by (apply Rmult_lt_0_compat; lra). lra.
 Qed.
 
 (** A.3, (7): there is at most one equilibrium: two have the same rates. *)
@@ -495,16 +507,7 @@ Proof.
   destruct (Req_dec (R1 k) (R2 k)) as [same|apart]; [exact same|exfalso].
   assert (forall j, (j < paths)%nat -> R1 j <> R2 j ->
     (R1 j - R2 j) * (power (R1 j) (- alpha) - power (R2 j) (- alpha)) < 0) as opposed.
-  { intros j small other.
-    pose proof (register_rate_positive alpha first j small) as sign1. fold R1 in sign1.
-    pose proof (register_rate_positive alpha second j small) as sign2. fold R2 in sign2.
-    destruct (Rtotal_order (R1 j) (R2 j)) as [less|[equal|more]]; [|contradiction|].
-    - pose proof (power_falls _ _ alpha exponent sign1 less) as falls.
-      assert (0 < (R2 j - R1 j) * (power (R1 j) (- alpha) - power (R2 j) (- alpha))) by (apply Rmult_lt_0_compat; lra).
-      lra.
-    - pose proof (power_falls _ _ alpha exponent sign2 more) as falls.
-      assert (0 < (R1 j - R2 j) * (power (R2 j) (- alpha) - power (R1 j) (- alpha))) by (apply Rmult_lt_0_compat; lra).
-      lra. }
+  { intros j small. apply marginal_utility_falls; apply register_rate_positive, small. }
   assert (total paths (fun j => (R1 j - R2 j) * (power (R1 j) (- alpha) - power (R2 j) (- alpha))) < 0) as negative.
   { rewrite <- (total_zero paths). apply total_lt with k; [|exact path|apply opposed; assumption].
     intros j small. destruct (Req_dec (R1 j) (R2 j)) as [equal|other].

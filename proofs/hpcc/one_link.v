@@ -4,7 +4,7 @@
     windows for rates. *)
 
 From Coq Require Import Reals Lra Lia Arith.
-From fluidcc.hpcc Require Import network.
+From fluidcc.shared Require Import limits sums.
 
 Local Open Scope R_scope.
 
@@ -133,19 +133,10 @@ Qed.
 Theorem rates_converge (start : nat -> R) (j : nat) :
   all_above_zero start -> Un_cv (fun n => after n start j) fair_rate.
 Proof.
-  intros sign error error_sign. pose proof shrink_between as [low high].
-  set (far := Rabs (after 1 start j - fair_rate) + 1).
-  assert (0 < far) as far_sign by (pose proof (Rabs_pos (after 1 start j - fair_rate)); unfold far; lra).
-  destruct (pow_lt_1_zero shrink) with (y := error / far) as [late small].
-  - rewrite Rabs_pos_eq; lra.
-  - apply Rdiv_lt_0_compat; assumption.
-  - exists (S late). intros n more. destruct n as [|n]; [lia|].
-    unfold R_dist. rewrite distance_from_fair_rate by exact sign. rewrite Rabs_mult.
-    specialize (small n ltac:(lia)).
-    apply Rle_lt_trans with (far * Rabs (shrink ^ n)).
-    + apply Rmult_le_compat_r; [apply Rabs_pos|]. unfold far. lra.
-    + apply Rmult_lt_compat_l with (r := far) in small; [|exact far_sign].
-      replace (far * (error / far)) with error in small by (field; lra). exact small.
+  intros sign. pose proof shrink_between as between. apply (shifted_limit (fun n => after n start j)).
+  apply geometric_converges with (Rabs (after 1 start j - fair_rate)) shrink; [lra|].
+  intros n. rewrite distance_from_fair_rate by exact sign.
+  rewrite Rabs_mult, (Rabs_pos_eq (shrink ^ n)) by (apply pow_le; lra). lra.
 Qed.
 
 (** ** The equilibrium *)
@@ -168,7 +159,7 @@ Proof.
   apply Rmult_eq_reg_r with (1 - shrink); lra.
 Qed.
 
-(** And there is such an equilibrium. *)
+(** A.3: on one link the fair rate for all flows is an equilibrium. *)
 Theorem equilibrium_exists : all_above_zero (fun _ => fair_rate) /\ still (fun _ => fair_rate).
 Proof.
   pose proof flows_count as count. pose proof final_load as positive.
@@ -193,7 +184,9 @@ Proof.
     apply Rmult_lt_reg_r with capacity; [exact room|]. rewrite Rmult_plus_distr_r, whole. lra.
 Qed.
 
-(** 3.3: what is beyond the capacity, of windows the queue: N a - (1 - U_target) C.
+(** 3.3, at equilibrium: what is beyond the capacity, of windows the queue: N a - (1 - U_target) C. With a by the rule
+    it is above 0 if there are more flows than expected ([rule_keeps_queue_empty_iff]), and the rates do come to it
+    ([rates_converge]).
     Claim: hpcc-33-beyond. *)
 Theorem excess_at_equilibrium (rates : nat -> R) :
   all_above_zero rates -> still rates -> total flows rates - capacity = INR flows * a - (1 - target) * capacity.
@@ -256,7 +249,8 @@ Proof. intros same. rewrite rule_uses_headroom, same. field. lra. Qed.
 End Rule.
 End One_link.
 
-(** A.3: "a smaller a: slower convergence": the smaller a is, the less a difference shrinks in a round trip.
+(** A.3: "a smaller a: slower convergence", on one link: the smaller a is, the less a difference shrinks in a round
+    trip.
     Claim: hpcc-a3-slower. *)
 Theorem smaller_increase_is_slower (flows : nat) (capacity target a b : R) :
   (0 < flows)%nat -> 0 < capacity -> 0 < target -> 0 < a -> a < b ->

@@ -1,6 +1,7 @@
 (** HPCC (SIGCOMM 2019), Appendix A.2: the recursion (5)-(6) on any network, and its Pareto optimal limit. *)
 
 From Coq Require Import Reals Lra Lia Arith.
+From fluidcc.shared Require Import limits sums.
 From fluidcc.hpcc Require Import network.
 
 Local Open Scope R_scope.
@@ -144,16 +145,10 @@ Lemma load_rise (n p i j : nat) :
   load n i + (rate p j - rate n j) <= load p i.
 Proof.
   intros later order path on.
-  set (raised := fun k => if Nat.eqb k j then rate p j else rate n k).
-  assert (link_load raised i = load n i + (rate p j - rate n j)) as same.
-  { assert (link_load (fun k => raised k - rate n k) i = rate p j - rate n j) as difference.
-    { unfold link_load. rewrite (total_single paths _ j path).
-      - rewrite share_on by exact on. unfold raised. rewrite Nat.eqb_refl. reflexivity.
-      - intros k _ apart. unfold share, raised. apply Nat.eqb_neq in apart. rewrite apart.
-        destruct (crosses i k); lra. }
-    rewrite link_load_minus in difference. unfold load. lra. }
-  rewrite <- same. apply link_load_le. intros k bound _. unfold raised. destruct (Nat.eqb k j) eqn:here.
-  - apply Nat.eqb_eq in here. subst k. lra.
+  assert (load n i + (rate p j - rate n j) = link_load (raised (rate n) j (rate p j - rate n j)) i) as same.
+  { rewrite raised_load, on by exact path. reflexivity. }
+  rewrite same. apply link_load_le. intros k bound _. unfold raised. destruct (Nat.eqb_spec k j) as [here|other].
+  - subst k. lra.
   - apply rates_never_fall_later; assumption.
 Qed.
 
@@ -204,8 +199,9 @@ Proof.
   lra.
 Qed.
 
-(** A.2, corrected: the room 1 - m_j(n) on a path's most loaded link shrinks geometrically, at least by the factor
-    1 - R_j(1) / max C_i, the maximum over the path's links. The paper has it gone after as many steps as links.
+(** A.2, corrected: the room 1 - m_j(n) on a path's most loaded link shrinks geometrically, at least by the factor 1 -
+    R_j(1) / max C_i, the maximum over the path's links. The paper has it gone after as many steps as links. This is a
+    bound; the factor in the long run is that of [free_load_closed_form], where its premises hold.
     Claim: hpcc-a2-rate. *)
 Theorem room_shrinks_geometrically (n j : nat) :
   (1 <= n)%nat -> (j < paths)%nat ->
@@ -246,12 +242,6 @@ Definition limit (j : nat) : R :=
   | right _ => 0
   end.
 
-Lemma shifted_limit (f : nat -> R) (l : R) : Un_cv (fun n => f (S n)) l -> Un_cv f l.
-Proof.
-  intros close eps positive. destruct (close eps positive) as (N & near).
-  exists (S N). intros n far. destruct n as [|n]; [lia|]. apply near. lia.
-Qed.
-
 (** A.2: every path's rate converges. *)
 Theorem rates_converge (j : nat) : (j < paths)%nat -> Un_cv (fun n => rate n j) (limit j).
 Proof.
@@ -275,12 +265,6 @@ Proof.
   apply rate_at_most_limit; [lia|exact path].
 Qed.
 
-Lemma constant_converges (c : R) : Un_cv (fun _ => c) c.
-Proof.
-  intros eps positive. exists 0%nat. intros n _. change (Rabs (c - c) < eps).
-  rewrite Rminus_diag_eq, Rabs_R0 by reflexivity. exact positive.
-Qed.
-
 Lemma total_converges (m : nat) (f : nat -> nat -> R) (l : nat -> R) :
   (forall j, (j < m)%nat -> Un_cv (fun n => f n j) (l j)) -> Un_cv (fun n => total m (f n)) (total m l).
 Proof.
@@ -298,21 +282,10 @@ Proof.
   apply constant_converges.
 Qed.
 
-(** A bound that all but the first terms of a sequence keep is one for the limit. *)
-Lemma limit_le (f : nat -> R) (l bound : R) :
-  Un_cv f l -> (forall n, (1 <= n)%nat -> f n <= bound) -> l <= bound.
-Proof.
-  intros close below. apply Rnot_lt_le. intros above.
-  destruct (close (l - bound)) as (N & near); [lra|].
-  assert (Rabs (f (S N) - l) < l - bound) as distance by (apply (near (S N)); lia).
-  apply Rabs_def2 in distance.
-  assert (f (S N) <= bound) by (apply below; lia). lra.
-Qed.
-
 (** A.2: the limit is feasible. *)
 Theorem limit_at_most_capacity (i : nat) : (i < links)%nat -> link_load limit i <= capacity i.
 Proof.
-  intros link. apply (limit_le (fun n => load n i)); [apply loads_converge|].
+  intros link. apply (limit_le (fun n => load n i)) with (first := 1%nat); [apply loads_converge|].
   intros n later. apply load_at_most_capacity; assumption.
 Qed.
 
@@ -328,19 +301,17 @@ Proof.
   intros path. apply Rle_antisym.
   - apply path_use_le; [lra|]. intros i link on. apply link_use_at_most_one; [exact link|].
     apply limit_at_most_capacity, link.
-  - pose proof (kept_share 1 j (le_n 1) path) as kept.
-    apply Rnot_lt_le. intros short.
-    destruct (pow_lt_1_zero (1 - rate 1 j / widest j)) with (y := 1 - path_use limit j) as (N & small).
-    { rewrite Rabs_pos_eq; lra. }
-    { lra. }
-    specialize (small N (le_n N)).
-    pose proof (room_shrinks_geometrically (S N) j (le_n_S 0 N (Nat.le_0_l N)) path) as bound.
-    replace (S N - 1)%nat with N in bound by lia.
-    pose proof (highest_at_most_limit (S N) j (le_n_S 0 N (Nat.le_0_l N))) as under.
-    rewrite Rabs_pos_eq in small by (apply pow_le; lra).
-    assert ((1 - highest 1 j) * (1 - rate 1 j / widest j) ^ N <= 1 * (1 - rate 1 j / widest j) ^ N).
-    { apply Rmult_le_compat_r; [apply pow_le; lra|]. pose proof (highest_positive 1 j path). lra. }
-    lra.
+  - pose proof (kept_share 1 j (le_n 1) path) as kept. set (factor := 1 - rate 1 j / widest j) in *.
+    apply (limit_le (fun n => 1 - factor ^ n)) with (first := 0%nat).
+    + apply geometric_converges with 1 factor; [exact kept|]. intros n.
+      replace (1 - factor ^ n - 1) with (- factor ^ n) by ring.
+      rewrite Rabs_Ropp, Rabs_pos_eq by (apply pow_le; lra). lra.
+    + intros n _. pose proof (highest_at_most_limit (S n) j ltac:(lia)) as under.
+      pose proof (room_shrinks_geometrically (S n) j ltac:(lia) path) as room. fold factor in room.
+      replace (S n - 1)%nat with n in room by lia. pose proof (highest_positive 1 j path) as some.
+      assert ((1 - highest 1 j) * factor ^ n <= 1 * factor ^ n).
+      { apply Rmult_le_compat_r; [apply pow_le|]; lra. }
+      lra.
 Qed.
 
 (** A.2: in the limit every path crosses a saturated link, Y_i = C_i. *)
@@ -361,12 +332,9 @@ Proof.
   destruct (path_use_attained (rate n) j (rates_positive n) path) as (i & link & on & same).
   fold (highest n j) in same.
   assert (limit j <= rate n j + (capacity i - load n i)) as room.
-  { apply (limit_le (fun p => rate (p + n) j)).
-    - intros eps positive. destruct (rates_converge j path eps positive) as (N & near).
-      exists N. intros p far. apply near. lia.
-    - intros p _. pose proof (load_rise n (p + n) i j later (Nat.le_add_l n p) path on) as rise.
-      assert (load (p + n) i <= capacity i) by (apply load_at_most_capacity; [lia|exact link]).
-      lra. }
+  { apply (limit_le (fun p => rate p j)) with (first := n); [apply rates_converge, path|]. intros p far.
+    pose proof (load_rise n p i j later far path on) as rise.
+    assert (load p i <= capacity i) by (apply load_at_most_capacity; [lia|exact link]). lra. }
   assert (load n i = highest n j * capacity i) as busy.
   { rewrite <- same. symmetry. apply link_use_times_capacity, link. }
   assert (capacity i * (1 - highest n j) <= widest j * (1 - highest n j)) as wide.
@@ -380,14 +348,6 @@ Proof.
 Qed.
 
 End Recursion.
-
-(** The recursion does not know how many steps it has taken: the rates of any step may be taken as a start. *)
-Definition restart {net : Network} {initial : Start net} (n : nat) : Start net :=
-  {| start := rate n; start_positive := rates_positive n |}.
-
-Lemma rate_after_restart {net : Network} {initial : Start net} (n p : nat) :
-  @rate net (restart n) p = rate (p + n).
-Proof. induction p as [|p IH]; [reflexivity|]. simpl. rewrite IH. reflexivity. Qed.
 
 (** * Pareto optimality *)
 
@@ -407,21 +367,6 @@ Proof.
   assert (link_load rates i < link_load other i) as excess.
   { apply link_load_lt with j; [|exact path|exact on|exact more]. intros k bound _. apply above, bound. }
   pose proof (within i link). lra.
-Qed.
-
-(** Rates of which path j's is raised by [more]. *)
-Definition raised (rates : nat -> R) (j : nat) (more : R) (k : nat) : R :=
-  if Nat.eqb k j then rates k + more else rates k.
-
-Lemma raised_load (rates : nat -> R) (j : nat) (more : R) (i : nat) :
-  (j < paths)%nat -> link_load (raised rates j more) i = link_load rates i + (if crosses i j then more else 0).
-Proof.
-  intros path.
-  assert (link_load (fun k => raised rates j more k - rates k) i = (if crosses i j then more else 0)) as difference.
-  { unfold link_load. rewrite (total_single paths _ j path).
-    - unfold share, raised. rewrite Nat.eqb_refl. destruct (crosses i j); lra.
-    - intros k _ apart. unfold share, raised. apply Nat.eqb_neq in apart. rewrite apart. destruct (crosses i k); lra. }
-  rewrite link_load_minus in difference. lra.
 Qed.
 
 (** Path j crosses a saturated link, or has room on all its links. *)

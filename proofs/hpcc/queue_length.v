@@ -6,7 +6,7 @@
     are, is proved in queueing.v. *)
 
 From Coq Require Import Reals Lra Lia Arith ZArith List Bool.
-From fluidcc.hpcc Require Import network.
+From fluidcc.shared Require Import sums.
 
 Local Open Scope R_scope.
 
@@ -53,10 +53,7 @@ Proof.
   destruct j as [|j]; [simpl; ring|]. replace (S j - 1)%nat with j by lia. rewrite S_INR. simpl. ring.
 Qed.
 
-Lemma total_first (n : nat) (f : nat -> R) : total (S n) f = f 0%nat + total n (fun k => f (S k)).
-Proof. induction n as [|n IH]; [simpl; ring|]. cbn [total] in *. rewrite IH. ring. Qed.
-
-(** So it is the sum of the tail from 1 on. *)
+(** The mean number that wait is the sum of the tail from 1 on. *)
 Theorem mean_waiting_is_sum_of_tail (sources : nat) (p : nat -> R) :
   mean_waiting (S sources) p = total sources (fun k => tail (S sources) p (S k)).
 Proof. rewrite mean_waiting_is_less_by_service, mean_is_sum_of_tail, total_first. ring. Qed.
@@ -104,6 +101,28 @@ Proof.
     simpl. field. lra.
   - lia.
   - intros j small other. destruct (Nat.ltb_spec sources j) as [no|_]; [lia|reflexivity].
+Qed.
+
+(** The premise of what follows, that the tail is the formula's, can be met: by these probabilities of k >= 1 packets.
+    That they are those of the queue is Roberts and Virtamo's theorem, not one here. *)
+Example formula_is_a_tail (sources : nat) (period : R) (k : nat) :
+  tail sources (fun j => exceeds sources period (j - 1) - exceeds sources period j) k = exceeds sources period k.
+Proof.
+  destruct (Nat.le_gt_cases sources k) as [beyond|inside].
+  - rewrite tail_ends, formula_ends by exact beyond. reflexivity.
+  - unfold tail. set (P := exceeds sources period).
+    assert (forall n, (k < n)%nat ->
+      total n (fun j => if Nat.ltb k j then P (j - 1)%nat - P j else 0) = P k - P (n - 1)%nat)
+      as telescope.
+    { intros n more. induction n as [|n IH]; [lia|]. simpl total. destruct (Nat.eq_dec n k) as [same|apart].
+      - subst n. assert (total k (fun j => if Nat.ltb k j then P (j - 1)%nat - P j else 0) = 0) as none.
+        { transitivity (total k (fun _ => 0)); [apply total_ext; intros j small|apply total_zero].
+          destruct (Nat.ltb_spec k j) as [absurd|_]; [lia|reflexivity]. }
+        rewrite none. destruct (Nat.ltb_spec k k) as [absurd|_]; [lia|]. replace (S k - 1)%nat with k by lia. lra.
+      - rewrite IH by lia. destruct (Nat.ltb_spec k n) as [_|absurd]; [|lia].
+        replace (S n - 1)%nat with n by lia. lra. }
+    rewrite telescope by lia. replace (S sources - 1)%nat with sources by lia.
+    unfold P at 2. rewrite formula_ends by lia. lra.
 Qed.
 
 (** * Exact numbers *)
@@ -266,7 +285,7 @@ Lemma period_at_95_percent : 50 / (95/100) = IZR 1000 / IZR 19.
 Proof. lra. Qed.
 
 (** A.1: "if the load is 95% of capacity and there are 50 sources then the mean number of packets in the queues is about
-    3": 2.751 wait.
+    3": 2.751 wait, by Roberts and Virtamo's formula, which is a premise.
     Claim: hpcc-a1-mean. *)
 Theorem mean_waiting_at_95_percent (p : nat -> R) :
   (forall k, tail 50 p k = exceeds 50 (50 / (95/100)) k) -> Rabs (mean_waiting 50 p - 275095/100000) < 1/100000.
@@ -284,7 +303,7 @@ Proof.
   apply quotient_equal; [lia|lia|]. vm_compute. reflexivity.
 Qed.
 
-(** With the packet in service the mean is 3.701, which is not about 3. *)
+(** At 95 % load from 50 sources the mean with the packet in service is 3.701, which is not about 3. *)
 Theorem mean_in_system_at_95_percent (p : nat -> R) :
   (forall k, tail 50 p k = exceeds 50 (50 / (95/100)) k) -> Rabs (mean_in_system 50 p - 370095/100000) < 1/100000.
 Proof.
@@ -294,8 +313,8 @@ Proof.
   exact near.
 Qed.
 
-(** A.1: "the probability there are more than 20 packets in the queue is about 10^-9": 1.53 * 10^-9 that more than 20
-    wait, which is more than 21 in the system.
+(** A.1: "the probability there are more than 20 packets in the queue is about 10^-9": 1.53 * 10^-9, by Roberts and
+    Virtamo's formula, that more than 20 wait, which is more than 21 in the system.
     Claim: hpcc-a1-tail. *)
 Theorem more_than_20_wait_at_95_percent : Rabs (exceeds 50 (50 / (95/100)) 21 - 15297/10^13) < 1/10^13.
 Proof.
@@ -303,14 +322,16 @@ Proof.
   apply quotient_near; [reflexivity|reflexivity|]. vm_compute. reflexivity.
 Qed.
 
-(** With the packet in service it is 9.72 * 10^-9, which is nearer to 10^-8. *)
+(** At 95 % load from 50 sources more than 20 packets are in the system, with the one in service, with probability 9.72
+    * 10^-9, which is nearer to 10^-8. *)
 Theorem more_than_20_in_system_at_95_percent : Rabs (exceeds 50 (50 / (95/100)) 20 - 97226/10^13) < 1/10^13.
 Proof.
   rewrite period_at_95_percent, exceeds_exactly by lia. rewrite (pow_IZR 10 13).
   apply quotient_near; [reflexivity|reflexivity|]. vm_compute. reflexivity.
 Qed.
 
-(** A.1: at full load the mean number that wait is 3.772, "less than 5 with 50 sources". *)
+(** A.1: at full load the mean number that wait is 3.772, by Roberts and Virtamo's formula: "less than 5 with 50
+    sources". *)
 Theorem mean_waiting_at_full_load (p : nat -> R) :
   (forall k, (0 < k)%nat -> tail 50 p k = exceeds 50 50 k) -> Rabs (mean_waiting 50 p - 377156/100000) < 1/100000.
 Proof.
@@ -344,8 +365,8 @@ Proof.
   split; apply sqrt_lt_1_alt; lra.
 Qed.
 
-(** A.1: "the mean number of packets in the queue is only about (pi N/8)^0.5": so it is if the packet in service counts
-    as a half, within 10 %.
+(** A.1: "the mean number of packets in the queue is only about (pi N/8)^0.5": by Roberts and Virtamo's formula, of
+    which the premise is, it is so within 10 % for 50 sources if the packet in service counts as a half.
     Claim: hpcc-a1-full-load. *)
 Theorem square_root_at_full_load (p : nat -> R) :
   (forall k, (0 < k)%nat -> tail 50 p k = exceeds 50 50 k) ->

@@ -9,7 +9,7 @@
     that are still to come; [order_exists] shows that there is such an order for all periods and phases. *)
 
 From Coq Require Import Reals Lra Lia Arith.
-From fluidcc.hpcc Require Import network power.
+From fluidcc.shared Require Import limits sums.
 
 Local Open Scope R_scope.
 
@@ -52,19 +52,18 @@ Definition start (m : nat) : R := departure m - 1.
 (** Time that packet m waits for its service. *)
 Definition wait (m : nat) : R := start m - arrival m.
 
-(** Number of those of packets 0, ..., m - 1 that have arrived by time t and have not left. *)
-Fixpoint in_system (t : R) (m : nat) : nat :=
+(** Number of those of packets 0, ..., m - 1 that have arrived by time t and for which [until] is later. *)
+Fixpoint present (until : nat -> R) (t : R) (m : nat) : nat :=
   match m with
   | O => 0
-  | S k => in_system t k + (if Rle_dec (arrival k) t then if Rlt_dec t (departure k) then 1 else 0 else 0)
+  | S k => present until t k + (if Rle_dec (arrival k) t then if Rlt_dec t (until k) then 1 else 0 else 0)
   end.
 
+(** Number of those of packets 0, ..., m - 1 that have arrived by time t and have not left. *)
+Definition in_system : R -> nat -> nat := present departure.
+
 (** Number of those of packets 0, ..., m - 1 that have arrived by time t and whose service has not begun. *)
-Fixpoint waiting (t : R) (m : nat) : nat :=
-  match m with
-  | O => 0
-  | S k => waiting t k + (if Rle_dec (arrival k) t then if Rlt_dec t (start k) then 1 else 0 else 0)
-  end.
+Definition waiting : R -> nat -> nat := present start.
 
 (** The sum of 1/D_i: packets that arrive per service time. *)
 Definition load : R := total sources (fun i => / period i).
@@ -201,49 +200,20 @@ Proof.
   - intros each. destruct (departure_attained m) as (l & before & same). pose proof (each l before). lra.
 Qed.
 
-(** ** Order of departures *)
-
-Lemma departures_in_order (l m : nat) : (l <= m)%nat -> departure l <= departure m.
+(** The packets counted by [present] lie between an oldest and a latest one. *)
+Lemma present_span (until : nat -> R) (t : R) (m : nat) :
+  present until t m = 0%nat \/
+  exists old new, (old <= new < m)%nat /\ arrival new <= t < until old /\ (present until t m <= S new - old)%nat.
 Proof.
-  intros before. induction before as [|m before IH]; [lra|].
-  simpl. pose proof (Rmax_r (arrival (S m)) (departure m)). lra.
-Qed.
-
-(** Packets counted by [in_system] lie between an oldest and a latest one. *)
-Lemma in_system_span (t : R) (m : nat) :
-  in_system t m = 0%nat \/
-  exists old new, (old <= new)%nat /\ arrival new <= t /\ t < departure old /\ (in_system t m <= S new - old)%nat /\
-    (new < m)%nat.
-Proof.
-  induction m as [|m IH]; [left; reflexivity|].
-  cbn [in_system]. destruct (Rle_dec (arrival m) t) as [here|]; [destruct (Rlt_dec t (departure m)) as [stays|]|].
-  - right. destruct IH as [none|(old & new & order & came & not_left & count & below)].
-    + exists m, m. rewrite none. repeat split; [lia|exact here|exact stays|lia|lia].
-    + exists old, m. repeat split; [lia|exact here|exact not_left|lia|lia].
-  - rewrite Nat.add_0_r. destruct IH as [none|(old & new & order & came & not_left & count & below)].
-    { left. exact none. }
-    right. exists old, new. repeat split; [lia|exact came|exact not_left|exact count|lia].
-  - rewrite Nat.add_0_r. destruct IH as [none|(old & new & order & came & not_left & count & below)].
-    { left. exact none. }
-    right. exists old, new. repeat split; [lia|exact came|exact not_left|exact count|lia].
-Qed.
-
-Lemma waiting_span (t : R) (m : nat) :
-  waiting t m = 0%nat \/
-  exists old new, (old <= new)%nat /\ arrival new <= t /\ t < start old /\ (waiting t m <= S new - old)%nat /\
-    (new < m)%nat.
-Proof.
-  induction m as [|m IH]; [left; reflexivity|].
-  cbn [waiting]. destruct (Rle_dec (arrival m) t) as [here|]; [destruct (Rlt_dec t (start m)) as [stays|]|].
-  - right. destruct IH as [none|(old & new & order & came & not_left & count & below)].
-    + exists m, m. rewrite none. repeat split; [lia|exact here|exact stays|lia|lia].
-    + exists old, m. repeat split; [lia|exact here|exact not_left|lia|lia].
-  - rewrite Nat.add_0_r. destruct IH as [none|(old & new & order & came & not_left & count & below)].
-    { left. exact none. }
-    right. exists old, new. repeat split; [lia|exact came|exact not_left|exact count|lia].
-  - rewrite Nat.add_0_r. destruct IH as [none|(old & new & order & came & not_left & count & below)].
-    { left. exact none. }
-    right. exists old, new. repeat split; [lia|exact came|exact not_left|exact count|lia].
+  induction m as [|m IH]; [left; reflexivity|]. cbn [present].
+  destruct (Rle_dec (arrival m) t) as [here|]; [destruct (Rlt_dec t (until m)) as [stays|]|].
+  - right. destruct IH as [none|(old & new & order & (came & not_left) & count)].
+    + exists m, m. rewrite none. repeat split; lia || assumption.
+    + exists old, m. repeat split; lia || assumption.
+  - rewrite Nat.add_0_r. destruct IH as [none|(old & new & order & between & count)]; [left; exact none|].
+    right. exists old, new. repeat split; lia || apply between.
+  - rewrite Nat.add_0_r. destruct IH as [none|(old & new & order & between & count)]; [left; exact none|].
+    right. exists old, new. repeat split; lia || apply between.
 Qed.
 
 (** ** Load beyond 1 *)
@@ -307,7 +277,8 @@ Qed.
     been looked at, any number. *)
 Theorem queue_at_most_sources (t : R) (m : nat) : (in_system t m <= sources)%nat.
 Proof.
-  destruct (in_system_span t m) as [none|(old & new & order & came & not_left & count & _)]; [lia|].
+  destruct (present_span departure t m) as [none|(old & new & order & (came & not_left) & count)];
+    fold in_system in *; [lia|].
   apply Nat.le_trans with (1 := count). apply INR_le.
   destruct (departure_attained old) as (l & before & same).
   pose proof (packets_between_bound l new ltac:(lia)) as bound.
@@ -318,7 +289,8 @@ Qed.
 (** A.1: up to full load at most N - 1 packets wait at any time, the one in service not counted. *)
 Theorem waiting_at_most_other_sources (t : R) (m : nat) : (waiting t m <= sources - 1)%nat.
 Proof.
-  destruct (waiting_span t m) as [none|(old & new & order & came & not_left & count & _)]; [lia|].
+  destruct (present_span start t m) as [none|(old & new & order & (came & not_left) & count)];
+    fold waiting in *; [lia|].
   apply Nat.le_trans with (1 := count).
   destruct (departure_attained old) as (l & before & same). unfold start in not_left.
   pose proof (packets_between_bound l new ltac:(lia)) as bound.
@@ -351,16 +323,11 @@ Proof.
     assert (0 < 1 - 1 / load sources period) as slope.
     { apply Rlt_Rminus. apply Rmult_lt_reg_r with (load sources period); [lra|].
       unfold Rdiv. rewrite Rmult_assoc, Rinv_l by lra. lra. }
-    destruct (archimed_cor1 (1 - 1 / load sources period) slope) as (n & small & positive).
-    assert (0 < INR n) as count by (apply lt_0_INR; lia).
-    destruct (whole_number_beyond (bound + 1 - rest)) as (far & _ & beyond).
-    pose proof (most (far * n)%nat) as below. unfold wait, start in below.
-    pose proof (grows (far * n)%nat over) as above. rewrite mult_INR in above.
-    assert (1 <= (1 - 1 / load sources period) * INR n) as step.
-    { apply Rmult_lt_compat_r with (r := INR n) in small; [|exact count]. rewrite Rinv_l in small by lra. lra. }
-    assert (INR far * 1 <= INR far * ((1 - 1 / load sources period) * INR n)) as many.
-    { apply Rmult_le_compat_l; [apply pos_INR|exact step]. }
-    unfold rest in *. lra.
+    destruct (whole_number_beyond ((bound + 1 - rest) / (1 - 1 / load sources period))) as [m beyond].
+    apply Rmult_lt_compat_l with (r := 1 - 1 / load sources period) in beyond; [|exact slope].
+    replace ((1 - 1 / load sources period) * ((bound + 1 - rest) / (1 - 1 / load sources period)))
+      with (bound + 1 - rest) in beyond by (field; lra).
+    pose proof (most m) as below. unfold wait, start in below. pose proof (grows m over). unfold rest in *. lra.
   - intros most. exists (INR sources - 1). intros m.
     apply wait_at_most_other_sources; assumption.
 Qed.
@@ -470,16 +437,16 @@ Qed.
 
 Lemma in_system_at_start (m : nat) : (m <= sources)%nat -> in_system period phase earliest 0 m = m.
 Proof.
-  induction m as [|m IH]; intros few; [reflexivity|].
-  cbn [in_system]. rewrite IH by lia. rewrite first_packets_together, first_departures by lia.
+  unfold in_system. induction m as [|m IH]; intros few; [reflexivity|].
+  cbn [present]. rewrite IH by lia. rewrite first_packets_together, first_departures by lia.
   pose proof (pos_INR m) as sign. rewrite S_INR.
   destruct (Rle_dec 0 0) as [_|no]; [|lra]. destruct (Rlt_dec 0 (INR m + 1)) as [_|no]; [lia|lra].
 Qed.
 
 Lemma waiting_at_start (m : nat) : (m <= sources)%nat -> waiting period phase earliest 0 m = (m - 1)%nat.
 Proof.
-  induction m as [|m IH]; intros few; [reflexivity|].
-  cbn [waiting]. rewrite IH by lia. unfold start. rewrite first_packets_together, first_departures by lia.
+  unfold waiting. induction m as [|m IH]; intros few; [reflexivity|].
+  cbn [present]. rewrite IH by lia. unfold start. rewrite first_packets_together, first_departures by lia.
   rewrite S_INR. destruct (Rle_dec 0 0) as [_|no]; [|lra].
   destruct m as [|m].
   - simpl. destruct (Rlt_dec 0 (0 + 1 - 1)) as [no|_]; [lra|reflexivity].

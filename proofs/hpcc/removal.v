@@ -5,6 +5,7 @@
     to the others on what the frozen ones leave. Then the end comes after at most min(I, J) steps. *)
 
 From Coq Require Import Reals Lra Lia Arith Bool.
+From fluidcc.shared Require Import sums.
 From fluidcc.hpcc Require Import network pareto.
 
 Local Open Scope R_scope.
@@ -145,19 +146,12 @@ Hypothesis room : leaves_room rates frozen.
 Notation after := (residual_step rates frozen).
 Notation tightest := (fun j => largest links (fun i => crosses i j) (residual_use rates frozen)).
 
-Lemma free_load_positive (i : nat) : open_link frozen i = true -> 0 < free_load rates frozen i.
-Proof.
-  intros crossed. apply open_true in crossed. destruct crossed as (j & path & on & free).
-  apply total_pos with j; [|exact path|].
-  - intros k small. destruct (frozen k); [lra|]. apply share_nonneg; [apply all_positive_nonneg, sign|exact small].
-  - rewrite free, share_on by exact on. apply sign, path.
-Qed.
-
 Lemma residual_use_positive (i : nat) :
   (i < links)%nat -> open_link frozen i = true -> 0 < residual_use rates frozen i.
 Proof.
-  intros link crossed. apply Rdiv_lt_0_compat; [apply free_load_positive, crossed|].
-  pose proof (proj2 (room i link) crossed). lra.
+  intros link crossed. pose proof (proj2 (room i link) crossed) as left.
+  apply open_true in crossed. destruct crossed as (j & path & on & free).
+  apply Rdiv_lt_0_compat; [apply free_load_positive with j; assumption|lra].
 Qed.
 
 Lemma tightest_positive (j : nat) : (j < paths)%nat -> frozen j = false -> 0 < tightest j.

@@ -1,6 +1,7 @@
 (** HPCC (SIGCOMM 2019), Appendix A.2: which links the recursion (5)-(6) saturates, when, and which it never does. *)
 
 From Coq Require Import Reals Lra Lia Arith.
+From fluidcc.shared Require Import limits sums.
 From fluidcc.hpcc Require Import network pareto.
 
 Local Open Scope R_scope.
@@ -80,8 +81,7 @@ Proof.
     intros i other _. apply busiest, other.
 Qed.
 
-(** A.2 and 3.2: a single bottleneck is at its target load after one step, and stays there.
-    Claim: hpcc-a2-one-step. *)
+(** A.2 and 3.2: a network of one link has it at its target load after one step, and from then on. *)
 Theorem single_link_full_after_one_step (n : nat) :
   links = 1%nat -> (1 <= n)%nat -> used 0 -> load n 0 = capacity 0.
 Proof.
@@ -115,6 +115,18 @@ Proof.
   apply saturated_next; [lia|exact link|exact IH].
 Qed.
 
+(** A.2 and 3.2: a bottleneck, a link that is the most loaded one of each of its paths at the start, is at its target
+    load after one step, and from then on: the single link of a network is one, and so is the single bottleneck of an
+    incast.
+    Claim: hpcc-a2-one-step. *)
+Theorem bottleneck_full_after_one_step (n i : nat) :
+  (1 <= n)%nat -> (i < links)%nat -> used i ->
+  (forall j, (j < paths)%nat -> crosses i j = true -> utilisation 0 i = highest 0 j) -> load n i = capacity i.
+Proof.
+  intros later link some busiest. apply saturated_link_stays_saturated with 1%nat; [lia|exact later|exact link|].
+  apply saturates_iff_busiest_on_its_paths; assumption.
+Qed.
+
 (** A.2, proof: after the first step, the rates of paths through a saturated link no longer change. *)
 Theorem rates_through_saturated_link_stay (n p i j : nat) :
   (1 <= n)%nat -> (n <= p)%nat -> (i < links)%nat -> (j < paths)%nat -> crosses i j = true ->
@@ -131,10 +143,8 @@ Theorem rates_through_saturated_link_are_final (n i j : nat) :
   limit j = rate n j.
 Proof.
   intros later link path on full. apply Rle_antisym; [|apply rate_at_most_limit; assumption].
-  apply (limit_le (fun p => rate (p + n) j)).
-  - intros eps positive. destruct (rates_converge j path eps positive) as (N & near).
-    exists N. intros p far. apply near. lia.
-  - intros p _. rewrite (rates_through_saturated_link_stay n (p + n) i j); try assumption; [lra|lia].
+  apply (limit_le (fun p => rate p j)) with (first := n); [apply rates_converge, path|].
+  intros p far. rewrite (rates_through_saturated_link_stay n p i j) by assumption. lra.
 Qed.
 
 Lemma rate_stops_iff_saturated (n j : nat) :
@@ -205,15 +215,6 @@ Proof.
   pose proof (positive (S n) later) as sign. field. repeat split; lra.
 Qed.
 
-Lemma free_part_positive (n i j : nat) (frozen : nat -> bool) :
-  (j < paths)%nat -> crosses i j = true -> frozen j = false -> 0 < free_load (rate n) frozen i.
-Proof.
-  intros path on free. apply total_pos with j; [|exact path|].
-  - intros k small. destruct (frozen k); [lra|].
-    apply share_nonneg; [apply all_positive_nonneg, rates_positive|exact small].
-  - rewrite free, share_on by exact on. apply rates_positive, path.
-Qed.
-
 (** A.2, corrected: where, from the first step on, some paths of link i are frozen and link i is the most loaded one of
     all the others, the load x of these tends to what the load F of the frozen ones leaves, X = C_i - F, by the factor
     F / C_i a step: 1/x(n) - 1/X = (F/C_i)^(n-1) (1/x(1) - 1/X). *)
@@ -228,12 +229,12 @@ Theorem free_load_closed_form (n i j : nat) (frozen : nat -> bool) :
 Proof.
   intros later link path on free still busiest.
   apply (closed_form (fun m => free_load (rate m) frozen i)); [| | |exact later].
-  - pose proof (free_part_positive 1 i j frozen path on free) as sign.
+  - pose proof (free_load_positive (rate 1) frozen i j (rates_positive 1) path on free) as sign.
     pose proof (load_at_most_capacity 1 i (le_n 1) link) as most.
     unfold load in most. rewrite (two_parts (rate 1) frozen) in most. split; [|lra].
     apply total_nonneg. intros k small. destruct (frozen k); [|lra].
     apply share_nonneg; [apply all_positive_nonneg, rates_positive|exact small].
-  - intros m _. apply free_part_positive with j; assumption.
+  - intros m _. apply free_load_positive with j; [apply rates_positive|exact path|exact on|exact free].
   - intros m beyond.
     assert (held_load (rate m) frozen i = held_load (rate 1) frozen i) as held.
     { apply total_ext. intros k small. destruct (frozen k) eqn:ice; [|reflexivity].
@@ -278,8 +279,7 @@ Qed.
 
 (** ** What the start decides *)
 
-(** A.2: the limit depends on the start, for the ratio of the rates of two paths with the same links never changes.
-    Claim: hpcc-a2-start. *)
+(** A.2: the ratio of the rates of two paths with the same links never changes. *)
 Theorem rates_on_the_same_links_keep_their_ratio (n a b : nat) :
   (a < paths)%nat -> (b < paths)%nat -> (forall i, (i < links)%nat -> crosses i a = crosses i b) ->
   rate n a * start b = rate n b * start a.
@@ -292,6 +292,21 @@ Proof.
   apply Rmult_eq_reg_r with (highest n a); [|lra].
   replace (rate n a / highest n a * start b * highest n a) with (rate n a * start b) by (field; lra).
   rewrite IH. field. lra.
+Qed.
+
+(** A.2: "the allocation will not in general be fair, and will depend on R(0)": in the limit two paths with the same
+    links have rates in proportion to those at the start.
+    Claim: hpcc-a2-start. *)
+Theorem limit_keeps_the_ratio_of_the_start (a b : nat) :
+  (a < paths)%nat -> (b < paths)%nat -> (forall i, (i < links)%nat -> crosses i a = crosses i b) ->
+  limit a * start b = limit b * start a.
+Proof.
+  intros first second same.
+  assert (forall j c, (j < paths)%nat -> Un_cv (fun n => rate n j * c) (limit j * c)) as scaled.
+  { intros j c path. apply CV_mult; [apply rates_converge, path|apply constant_converges]. }
+  apply UL_sequence with (fun n => rate n a * start b); [apply scaled, first|].
+  intros eps positive. destruct (scaled b (start a) second eps positive) as (N & near).
+  exists N. intros n far. rewrite (rates_on_the_same_links_keep_their_ratio n a b first second same). apply near, far.
 Qed.
 
 End Saturation.

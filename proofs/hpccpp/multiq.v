@@ -4,7 +4,8 @@
     sends beyond A in a round trip waits, and its window drains it in the next. [a] is the sum of its flows' additive
     increases. Rates have one unit; data are rates times the round trip T. *)
 
-From Coq Require Import Reals ZArith Lra Lia Psatz.
+From Coq Require Import Reals Lra Lia Psatz.
+From fluidcc.shared Require Import limits.
 
 Open Scope R_scope.
 
@@ -72,13 +73,15 @@ Qed.
 
 (** * One step *)
 
+(** What is sent and what waits is the rate. *)
+Lemma served_and_waiting (r A : R) : Rmin r A + Rmax (r - A) 0 = r.
+Proof. unfold Rmin, Rmax. destruct (Rle_dec r A), (Rle_dec (r - A) 0); lra. Qed.
+
 Lemma step_within_guarantee (A r : R) : 0 < r -> Rmin r A <= w * B -> step B w eta a A r = eta * (w * B) + a.
 Proof.
   intros positive_rate within. assert (guarantee := guarantee_positive). unfold step, utilisation.
   destruct (Rle_dec (Rmin r A) (w * B)) as [_ | absurd]; [| lra].
-  assert (total : Rmin r A + Rmax (r - A) 0 = r).
-  { unfold Rmin, Rmax. destruct (Rle_dec r A), (Rle_dec (r - A) 0); lra. }
-  rewrite total. field. destruct ok. repeat split; lra.
+  rewrite served_and_waiting. field. destruct ok. repeat split; lra.
 Qed.
 
 Lemma step_backlogged (A r : R) : w * B < A -> A < r -> step B w eta a A r = eta * A + a.
@@ -104,6 +107,15 @@ Theorem settles_at_its_guarantee (A r : R) : 0 < r -> A <= w * B -> step B w eta
 Proof.
   intros positive_rate little. apply step_within_guarantee; [exact positive_rate |].
   apply Rle_trans with (2 := little), Rmin_r.
+Qed.
+
+(** MultiQ: so beside backlogged classes, which leave it w B, a class with a total increase of at least (1 - eta) w B is
+    served just its guarantee from the next round trip on, from any start. (With less, all it sends, eta w B + a.)
+    Claim: hpccpp-multiq-fair. *)
+Theorem served_its_guarantee_beside_backlogs (r : R) :
+  0 < r -> (1 - eta) * (w * B) <= a -> Rmin (step B w eta a (w * B) r) (w * B) = w * B.
+Proof.
+  intros positive_rate enough. rewrite settles_at_its_guarantee by (assumption || lra). apply Rmin_right. lra.
 Qed.
 
 (** Where the third branch rests. *)
@@ -191,7 +203,7 @@ Proof.
 Qed.
 
 (** MultiQ: the condition. A class alone that sends no more than its guarantee stays there if and only if its total
-    increase is at most (1 - eta) w B.
+    increase is at most (1 - eta) w B. With more it comes near its limit: [finds_a_limit].
     Claim: hpccpp-multiq-search. *)
 Theorem locks_in_iff (start : R) :
   0 < start <= w * B ->
@@ -261,9 +273,9 @@ Proof.
   replace ((eta * B + 2 * a) / (2 - eta) * (2 - eta)) with (eta * B + 2 * a) by (field; lra). nra.
 Qed.
 
-(** MultiQ: with a total increase above (1 - eta) w B, and up to (1 - eta) B, a class alone converges to
-    (eta B + 2 a)/(2 - eta) from any start, by eta/2 in a round trip. The slides say that it finds the limit, which is
-    then eta B. *)
+(** MultiQ: with a total increase above (1 - eta) w B, and up to (1 - eta) B, a class alone converges to (eta B + 2
+    a)/(2 - eta) from any start, by eta/2 in a round trip. The slides say that it finds the limit, which for a class
+    alone is eta B. *)
 Theorem finds_a_limit (start : R) (n : nat) :
   0 < start -> (1 - eta) * (w * B) < a <= (1 - eta) * B ->
   Rabs (rate B w eta a (fun _ => B) start (S n) - (eta * B + 2 * a) / (2 - eta)) <= (eta / 2) ^ n * B.
@@ -276,8 +288,8 @@ Proof.
     destruct ok as [line share target increase]. nra.
 Qed.
 
-(** MultiQ: a start above the guarantee ends there too, if the limit is above the guarantee. So with a small increase it
-    depends on the start alone whether a class is locked in. *)
+(** MultiQ: a start above the guarantee ends there too, if the limit without an increase, eta B/(2 - eta), is at least
+    the guarantee. So with a small increase it depends on the start alone whether a class is locked in. *)
 Theorem starts_above_are_not_locked_in (start : R) (n : nat) :
   w * B < start -> a <= (1 - eta) * B -> w <= eta / (2 - eta) ->
   Rabs (rate B w eta a (fun _ => B) start (S n) - (eta * B + 2 * a) / (2 - eta)) <= (eta / 2) ^ n * B.
@@ -295,12 +307,6 @@ Proof.
     + rewrite step_backlogged by assumption. nra.
   - split; [apply limit_above_guarantee | apply limit_at_most_line; exact small].
     destruct ok as [line share target increase]. nra.
-Qed.
-
-Lemma some_count_is_more (x : R) : 0 <= x -> exists n, x < INR n.
-Proof.
-  intros nonnegative. destruct (archimed x) as [more _]. exists (Z.to_nat (up x)).
-  rewrite INR_IZR_INZ, Z2Nat.id; [exact more | apply le_IZR; lra].
 Qed.
 
 (** With a total increase above (1 - eta) B a class alone comes to rest with a backlog, at eta B + a, from any start. *)
@@ -330,7 +336,7 @@ Proof.
       + left. exists (S n). split; [lia | exact over]. }
   assert (over : exists m, B < rate B w eta a (fun _ => B) start m).
   { assert (positive_line := line_positive _ _ _ _ ok).
-    destruct (some_count_is_more (B / gain)) as [n many]; [left; apply Rdiv_lt_0_compat; assumption |].
+    destruct (whole_number_beyond (B / gain)) as [n many].
     destruct (climbs n) as [[m [_ over]] | high]; [exists m; exact over |].
     exists (S n). apply Rlt_le_trans with (2 := high).
     apply Rmult_lt_compat_r with (r := gain) in many; [| exact positive_gain].
@@ -343,8 +349,8 @@ Qed.
 (** * Between the guarantee and the line *)
 
 (** MultiQ without an increase: a class that is left more than w B/eta, and less than eta B/(2 - eta), has no
-    equilibrium above its guarantee: its rate changes in every round trip. The slides say that it can be served at any
-    rate.
+    equilibrium above its guarantee: from there its rate changes in every round trip. (Below, it is locked in.) The
+    slides say that it can be served at any rate.
     Claim: hpccpp-multiq-between. *)
 Theorem no_equilibrium_between (A start : R) (n : nat) :
   a = 0 -> w * B < start -> w * B / eta < A < eta * B / (2 - eta) ->
@@ -409,14 +415,13 @@ Qed.
 Definition spare_step (B w eta a A r : R) : R :=
   r * eta / ((Rmin r A + Rmax (r - A) 0) / Rmax (w * B) (Rmin r A + (A - Rmin r A))) + a.
 
-(** With it a class aims at eta of what it can get, from any start, with any increase. *)
+(** With our rule, which counts what no class uses, a class aims at eta of what it can get, and a more, from any start,
+    with any increase. *)
 Theorem spare_rule_finds_the_limit (B w eta a A r : R) :
   0 < r -> 0 < A -> spare_step B w eta a A r = eta * Rmax (w * B) A + a.
 Proof.
   intros positive_rate positive_A. unfold spare_step.
-  assert (total : Rmin r A + Rmax (r - A) 0 = r).
-  { unfold Rmin, Rmax. destruct (Rle_dec r A), (Rle_dec (r - A) 0); lra. }
-  rewrite total. replace (Rmin r A + (A - Rmin r A)) with A by ring.
+  rewrite served_and_waiting. replace (Rmin r A + (A - Rmin r A)) with A by ring.
   assert (positive_share : 0 < Rmax (w * B) A) by (apply Rlt_le_trans with (1 := positive_A), Rmax_r).
   field. lra.
 Qed.

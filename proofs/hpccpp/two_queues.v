@@ -79,7 +79,7 @@ Qed.
 (** * Lock-in *)
 
 (** MultiQ: a class without a backlog that sends no more than its guarantee stays locked in at eta w B + a, if its total
-    increase is at most (1 - eta) w B, whatever the other class does. *)
+    increase is at most (1 - eta) w B, whatever rate and backlog the other class begins with. *)
 Theorem class_locks_in (start : link) (n : nat) :
   0 < rate1 start <= w * B -> waiting1 start = 0 -> a1 <= (1 - eta) * (w * B) ->
   rate1 (after B w eta a1 a2 start (S n)) = eta * (w * B) + a1.
@@ -100,7 +100,8 @@ Proof.
     apply one; [| exact empty]. rewrite hypothesis. destruct ok1 as [line inside target increase]. nra.
 Qed.
 
-(** MultiQ: and if and only if. *)
+(** MultiQ: beside another class too, a class without a backlog that sends no more than its guarantee stays there if and
+    only if its total increase is at most (1 - eta) w B. *)
 Theorem class_locks_in_iff (start : link) :
   0 < rate1 start <= w * B -> waiting1 start = 0 ->
   ((forall n, rate1 (after B w eta a1 a2 start n) <= w * B) <-> a1 <= (1 - eta) * (w * B)).
@@ -291,8 +292,7 @@ Proof.
   apply Rle_trans with (rate1 x); [apply Rmin_l | lra].
 Qed.
 
-(** MultiQ: with increases of at least (1 - eta) w B for both classes, each is served its guarantee at rest.
-    Claim: hpccpp-multiq-fair. *)
+(** MultiQ: with increases of at least (1 - eta) w B for both classes, each is served its guarantee at rest. *)
 Theorem large_increases_are_fair (x : link) :
   possible x -> share B w eta a1 a2 x = x ->
   (1 - eta) * (w * B) <= a1 -> (1 - eta) * ((1 - w) * B) <= a2 ->
@@ -339,4 +339,18 @@ Proof.
   - by_sizes.
   - by_sizes.
   - left. split; [lra |]. split; [lra |]. left. lra.
+Qed.
+
+(** With 0.03 of the line each both are at rest at 0.505 of it, with a backlog, and served a half:
+    [large_increases_are_fair] has an instance. *)
+Example both_get_their_guarantee :
+  let x := Link (101 / 200) (1 / 200) (101 / 200) (1 / 200) in
+  share 1 (1 / 2) (19 / 20) (3 / 100) (3 / 100) x = x.
+Proof.
+  intros x. apply (fixed_points_of_two_queues 1 (1 / 2) (19 / 20) (3 / 100) (3 / 100));
+    try (constructor; lra); unfold possible, x; simpl.
+  - lra.
+  - by_sizes.
+  - by_sizes.
+  - left. split; [lra |]. split; [lra |]. right. lra.
 Qed.

@@ -1,7 +1,7 @@
 """Have Coq check all theorems, and ask what each rests on: ``python -m fluidcc.proofs.verdict.coq``, ``make proofs``.
 
-A file that Coq has checked is kept by a hash of it and of those that it requires, so that a second run checks what has
-changed. Without Coq a line says how to install it, and nothing is checked.
+A file that Coq has checked is kept, with the axioms that its theorems rest on, by a hash of it and of those that it
+requires: a second run checks what has changed. Without Coq a line says how to install it, and nothing is checked.
 """
 
 from __future__ import annotations
@@ -14,20 +14,23 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
 from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fluidcc.progress import Bar
-from fluidcc.proofs.verdict.theorems import SUFFIX, Theorem, plain, sources, theorems
+from fluidcc.proofs.verdict.theorems import SUFFIX, Theorem, plain, sources, theorems_of
 
-INSTALL = "apt install coq libcoq-coquelicot libcoq-interval"
+INSTALL = "apt install coq libcoq-coquelicot"
 LIMIT = 300.0  # s for one file
-# Of Coq's real numbers. Statements on numbers alone may also rest on what Coq's `interval` uses: the processor's whole
-# numbers and floats, and the excluded middle.
-OF_REALS = frozenset({"sig_forall_dec", "sig_not_dec", "functional_extensionality_dep"})
-OF_INTERVALS = re.compile(r"^(?:PrimInt63|Uint63|Sint63|PrimFloat|FloatAxioms|FloatOps|Classical_Prop)\.")
+# Of Coq's real numbers, all that a theorem may rest on: not the excluded middle, nor the processor's floats.
+OF_REALS = frozenset(
+    {
+        "ClassicalDedekindReals.sig_forall_dec",
+        "ClassicalDedekindReals.sig_not_dec",
+        "FunctionalExtensionality.functional_extensionality_dep",
+    }
+)
 # Words with which a file would state what nobody has proved.
 FORBIDDEN = re.compile(r"\b(Admitted|admit|Axioms?|Parameters?|Conjecture|Unset\s+Guard\s+Checking|bypass_check)\b")
 
@@ -37,10 +40,11 @@ class UnprovedError(Exception):
 
 
 class Checked(NamedTuple):
-    """A theorem that Coq has checked: the axioms that it rests on, without their modules' names where of the reals."""
+    """A file that Coq has checked, in this run or in an earlier one."""
 
-    theorem: Theorem
-    axioms: tuple[str, ...]
+    theorems: list[Theorem]
+    axioms: frozenset[str]  # on which they rest, with their modules' names
+    seconds: float
 
 
 def required(text: str) -> list[str]:
@@ -59,25 +63,8 @@ def forbidden(texts: dict[str, str]) -> list[str]:
     return [f"{name}: {word}" for name, text in texts.items() for word in FORBIDDEN.findall(plain(text))]
 
 
-def not_allowed(theorem: Theorem, axioms: Iterable[str]) -> list[str]:
-    """List the axioms that a theorem may not rest on.
-
-    Parameters
-    ----------
-    theorem : Theorem
-    axioms : iterable of str
-        Full names, as Coq prints them.
-    """
-    numeric = "forall" not in theorem.statement
-    return [
-        name
-        for name in axioms
-        if name.rpartition(".")[2] not in OF_REALS and not (numeric and OF_INTERVALS.match(name))
-    ]
-
-
-def check(folder: Path, coqc: str) -> tuple[list[Checked], dict[str, float]]:
-    """Check all files and ask what each theorem rests on.
+def check(folder: Path, coqc: str) -> dict[str, Checked]:
+    """Check all files and ask what their theorems rest on.
 
     Parameters
     ----------
@@ -87,9 +74,8 @@ def check(folder: Path, coqc: str) -> tuple[list[Checked], dict[str, float]]:
 
     Returns
     -------
-    list of Checked
-    dict of float
-        Seconds by module, of this run or of that which checked it.
+    dict of Checked
+        By module.
 
     Raises
     ------
@@ -99,48 +85,68 @@ def check(folder: Path, coqc: str) -> tuple[list[Checked], dict[str, float]]:
     texts = sources()
     if found := forbidden(texts):
         raise UnprovedError(f"stated without a proof: {', '.join(found)}")
-    version = subprocess.run([coqc, "--version"], capture_output=True, text=True, check=True).stdout
+    hashes = _hashes(texts, subprocess.run([coqc, "--version"], capture_output=True, text=True, check=True).stdout)
     record = folder / "checked.json"
-    kept = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else {}
-    hashes: dict[str, str] = {}
-    seconds: dict[str, float] = {}
-    with Bar("proofs", len(texts), "files") as bar:
-        for done, module in enumerate(in_order(texts), 1):
-            parts = (version, texts[module], *(hashes[name] for name in required(texts[module])))
-            hashes[module] = hashlib.sha256("\0".join(parts).encode()).hexdigest()
-            path = folder.joinpath(*module.split(".")).with_suffix(SUFFIX)
-            if kept.get(module, {}).get("hash") != hashes[module] or not path.with_suffix(".vo").is_file():
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(texts[module], encoding="utf-8")
+    kept: dict[str, dict[str, Any]] = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else {}
+    paths = {module: folder.joinpath(*module.split(".")).with_suffix(SUFFIX) for module in hashes}
+    found_in = {module: theorems_of(module, text) for module, text in texts.items()}
+
+    def is_kept(module: str) -> bool:
+        one = kept.get(module, {})
+        return one.get("hash") == hashes[module] and "axioms" in one and paths[module].with_suffix(".vo").is_file()
+
+    if due := [module for module in hashes if not is_kept(module)]:
+        with Bar("proofs", len(due), "files") as bar:
+            for done, module in enumerate(due, 1):
+                paths[module].parent.mkdir(parents=True, exist_ok=True)
+                paths[module].write_text(texts[module], encoding="utf-8")
                 begin = time.monotonic()
-                _coq(coqc, folder, path)
-                kept[module] = {"hash": hashes[module], "seconds": time.monotonic() - begin}
+                _coq(coqc, folder, paths[module])
+                axioms = _axioms(coqc, folder, module, found_in[module])
+                kept[module] = {"hash": hashes[module], "seconds": time.monotonic() - begin, "axioms": axioms}
                 record.write_text(json.dumps(kept, indent=1), encoding="utf-8")
-            seconds[module] = kept[module]["seconds"]
-            bar(done / len(texts))
-    return _assumptions(coqc, folder, list(texts)), seconds
+                bar(done / len(due))
+    for module, own in found_in.items():
+        if not OF_REALS.issuperset(kept[module]["axioms"]):  # which of them is it?
+            for theorem in own:
+                if extra := set(_axioms(coqc, folder, module, [theorem])) - OF_REALS:
+                    raise UnprovedError(f"{theorem.name} rests on {', '.join(sorted(extra))}")
+    return {
+        module: Checked(own, frozenset(kept[module]["axioms"]), kept[module]["seconds"])
+        for module, own in found_in.items()
+    }
 
 
-def _assumptions(coqc: str, folder: Path, modules: list[str]) -> list[Checked]:
-    """Ask for the axioms of each theorem, in one run of Coq."""
-    asked = folder / f"assumptions{SUFFIX}"
-    lines = [f"Require fluidcc.{module}." for module in modules]
-    for name in theorems():
-        lines += [f'Goal True. idtac "theorem {name}". exact I. Qed.', f"Print Assumptions fluidcc.{name}."]
+def _hashes(texts: dict[str, str], version: str) -> dict[str, str]:
+    """Hash each file together with those that it requires, in an order in which Coq can check them."""
+    found: dict[str, str] = {}
+    for module in in_order(texts):
+        parts = (version, texts[module], *(found[name] for name in required(texts[module])))
+        found[module] = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    return found
+
+
+def _axioms(coqc: str, folder: Path, module: str, own: list[Theorem]) -> list[str]:
+    """Ask for the axioms of theorems of a file, all at once: Coq walks through all that is below for each question."""
+    if not own:
+        return []
+    asked = folder / f"asked{SUFFIX}"
+    proofs = ", ".join(f"@fluidcc.{theorem.name}" for theorem in own)
+    lines = (
+        f"Require fluidcc.{module}.",
+        f"Definition proofs := ({proofs}).",
+        f'Goal True. idtac "theorem {module}". exact I. Qed.',
+        "Print Assumptions proofs.",
+    )
     asked.write_text("\n".join(lines) + "\n", encoding="utf-8")
     found = axioms_in(_coq(coqc, folder, asked))
-    checked = []
-    for name, theorem in theorems().items():
-        if name not in found:
-            raise UnprovedError(f"{name}: Coq did not say what it rests on")
-        if extra := not_allowed(theorem, found[name]):
-            raise UnprovedError(f"{name} rests on {', '.join(extra)}")
-        checked.append(Checked(theorem, found[name]))
-    return checked
+    if module not in found:
+        raise UnprovedError(f"{module}: Coq did not say what its theorems rest on")
+    return list(found[module])
 
 
 def axioms_in(printed: str) -> dict[str, tuple[str, ...]]:
-    """Read Coq's answers: full names of axioms by theorem."""
+    """Read Coq's answers: full names of axioms by theorem, or by file."""
     found: dict[str, tuple[str, ...]] = {}
     for block in printed.split("theorem ")[1:]:
         name, _, answer = block.partition("\n")
@@ -176,27 +182,20 @@ def main() -> int:
         print(f"proofs: skipped, for Coq is not installed here; on Debian: {INSTALL}")
         return 0
     try:
-        checked, seconds = check(kept, coqc)
+        checked = check(kept, coqc)
     except UnprovedError as error:
         print(f"proofs: {error}", file=sys.stderr)
         return 1
+    texts = sources()
     print(f"{'file':24} {'lines':>5} {'theorems':>8} {'seconds':>7}  rests on")
-    for module, text in sources().items():
-        own = [one for one in checked if one.theorem.name.rpartition(".")[0] == module]
-        axioms = {name for one in own for name in one.axioms}
-        rests = " and ".join(
-            said
-            for said, some in (
-                ("the axioms of the reals", any(name.rpartition(".")[2] in OF_REALS for name in axioms)),
-                ("interval arithmetic", any(OF_INTERVALS.match(name) for name in axioms)),
-            )
-            if some
-        )
-        print(f"{module:24} {text.count(chr(10)):5} {len(own):8} {seconds[module]:7.1f}  {rests or 'nothing'}")
-    lines = sum(text.count("\n") for text in sources().values())
-    print(
-        f"{len(checked)} theorems proved, in {lines} lines; {sum(seconds.values()):.0f} s of Coq where nothing is kept"
-    )
+    for module, own in checked.items():
+        rests = "the axioms of the reals" if own.axioms else "nothing" if own.theorems else ""
+        lines = texts[module].count("\n")
+        print(f"{module:24} {lines:5} {len(own.theorems):8} {own.seconds:7.1f}  {rests}".rstrip())
+    count = sum(len(own.theorems) for own in checked.values())
+    lines = sum(text.count("\n") for text in texts.values())
+    seconds = sum(own.seconds for own in checked.values())
+    print(f"{count} theorems proved, in {lines} lines; {seconds:.0f} s of Coq where nothing is kept")
     return 0
 
 

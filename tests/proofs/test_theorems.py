@@ -182,16 +182,6 @@ def test_a_theorem_without_words_is_refused() -> None:
         theorems_of("paper.file", good + "\nTheorem two : 1 = 1.\nProof. reflexivity. Qed.")
 
 
-def test_axioms_are_told_apart() -> None:
-    """Notice a classical axiom under a theorem for all networks; interval arithmetic may rest on it, on numbers."""
-    general, numeric = (Theorem("p.f.t", "", statement) for statement in (": forall x, x = x", ": 1 < 2"))
-    reals = "ClassicalDedekindReals.sig_not_dec", "FunctionalExtensionality.functional_extensionality_dep"
-    more = "Classical_Prop.classic", "PrimFloat.add", "Mine.sorry"
-    assert coq.not_allowed(general, reals) == coq.not_allowed(numeric, reals) == []
-    assert coq.not_allowed(general, more) == list(more)
-    assert coq.not_allowed(numeric, more) == ["Mine.sorry"]
-
-
 def test_the_answers_of_coq_are_read() -> None:
     """Notice an axiom that is passed over because its type stands on the next line."""
     first, second = (
@@ -201,14 +191,56 @@ def test_the_answers_of_coq_are_read() -> None:
     assert coq.axioms_in(f"theorem {first}theorem {second}") == {"p.f.one": (), "p.f.two": ("A.b", "C.d")}
 
 
+def test_a_second_run_checks_what_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Notice progress on kept files, a changed file or a dependent one that is not checked, and lost axioms."""
+    coqc, said, kept = tmp_path / "coqc", tmp_path / "said", tmp_path / "kept"
+    coqc.write_text(
+        f"""#!/bin/sh
+test "$1" = --version && exit
+for file; do :; done
+echo "$file" >> {said}
+touch "${{file%.v}}.vo"
+sed -n 's/.*idtac "\\(theorem [^"]*\\)".*/\\1/p' "$file"
+test "$file" != asked.v || printf 'Axioms:\\nClassicalDedekindReals.sig_not_dec : True\\n'
+""",
+        encoding="utf-8",
+    )
+    coqc.chmod(0o755)
+    real = "ClassicalDedekindReals.sig_not_dec"
+    theorem = "(** Says. *)\nTheorem one : forall n, n = n.\nProof. reflexivity. Qed.\n"
+    texts = {"a.one": theorem, "b.two": f"From fluidcc.a Require Import one.\n{theorem}", "b.three": ""}
+    monkeypatch.setattr(coq, "sources", lambda: texts)
+
+    def files() -> list[str]:
+        said.write_text("", encoding="utf-8")
+        checked = coq.check(kept, str(coqc))
+        assert [sorted(one.axioms) for one in checked.values()] == [[real], [real], []]
+        return sorted(said.read_text(encoding="utf-8").split())
+
+    kept.mkdir()
+    assert files() == ["a/one.v", "asked.v", "asked.v", "b/three.v", "b/two.v"]
+    with monkeypatch.context() as patch:
+        patch.setattr(coq, "Bar", None)
+        assert files() == []
+    texts["a.one"] += "(* More. *)"
+    assert files() == ["a/one.v", "asked.v", "asked.v", "b/two.v"]
+    texts["b.three"] += "(* More. *)"
+    assert files() == ["b/three.v"]
+    coqc.write_text(coqc.read_text().replace(real, "Classical_Prop.classic"), encoding="utf-8")
+    texts["a.one"] += "(* And more. *)"
+    with pytest.raises(coq.UnprovedError, match=r"a\.one\.one rests on Classical_Prop\.classic"):
+        files()
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("coqc") is None, reason=f"Coq is not installed; on Debian: {coq.INSTALL}")
 def test_coq_refuses_a_stronger_theorem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Notice a check that never fails: the bound with n for n - 1 has the same proof text, and is not proved by it."""
     coqc = str(shutil.which("coqc"))
-    texts = {name: sources()[f"hpcc.{name}"] for name in ("network", "pareto")}
-    assert texts["pareto"].count("1 - highest n j <= (1 - highest 1 j) * (1 - rate 1 j / widest j) ^ (n - 1)") == 1
-    texts["pareto"] = texts["pareto"].replace("rate 1 j / widest j) ^ (n - 1).", "rate 1 j / widest j) ^ n.", 1)
-    monkeypatch.setattr(coq, "sources", lambda: {f"hpcc.{name}": text for name, text in texts.items()})
+    texts = {name: sources()[name] for name in ("shared.limits", "shared.sums", "hpcc.network", "hpcc.pareto")}
+    old, new = "rate 1 j / widest j) ^ (n - 1).", "rate 1 j / widest j) ^ n."
+    assert "1 - highest n j <= (1 - highest 1 j) * (1 - rate 1 j / widest j) ^ (n - 1).\n" in texts["hpcc.pareto"]
+    texts["hpcc.pareto"] = texts["hpcc.pareto"].replace(old, new, 1)
+    monkeypatch.setattr(coq, "sources", lambda: texts)
     with pytest.raises(coq.UnprovedError, match=r"hpcc/pareto\.v"):
         coq.check(tmp_path, coqc)
