@@ -30,6 +30,8 @@ WORDS = Words(
     "weight 0 ecn in the class of queue {queue}",
     watchdog="priority-flow-control watch-dog-interval on, for the switch and at {port}",
     buffers="show queuing interface {port}",
+    classify="match dscp DSCP in a class-map type qos, set qos-group {queue} for it in a policy-map type qos, and "
+    "service-policy type qos input POLICY at {port}",
     counters="show queuing interface, show interface priority-flow-control",
     comment="!",
     enter=("! traffic may be lost for a moment while a queuing policy changes", "configure terminal"),
@@ -64,6 +66,7 @@ class _Policies:
     def __init__(self) -> None:
         self.matches: dict[str, list[int]] = {}  # DSCPs of a class of type qos
         self.groups: dict[str, int] = {}  # of a class of the other types
+        self.others: set[str] = set()  # classes that match by something else, such as CoS
         self.sets: dict[str, dict[str, int]] = {}  # qos-group by class, of policies of type qos
         self.curves: dict[str, dict[int, str]] = {}  # of policies of type queuing, by queue
         self.pauses: dict[str, dict[int, int]] = {}  # of policies of type network-qos, queue by priority
@@ -74,6 +77,16 @@ class _Policies:
             return self.groups[name]
         match = _OWN_QUEUE.fullmatch(name)
         return None if match is None else 0 if match[1] == "-default" else int(match[1])
+
+    def dscps(self, policy: str) -> dict[int, int] | None:
+        """Return queue by DSCP of a policy of type qos, or of none; None where it classifies by something else."""
+        sets = self.sets.get(policy, {})
+        if self.others & sets.keys() or (policy and policy not in self.sets):
+            return None
+        found = dict.fromkeys(range(64), sets.get("class-default", 0))
+        for each, group in sets.items():
+            found |= dict.fromkeys(self.matches.get(each, ()), group)
+        return found
 
 
 def read(text: str) -> Description:
@@ -99,11 +112,13 @@ def read(text: str) -> Description:
                 elif mode := re.fullmatch(r"priority-flow-control mode (on|off|auto)\b.*", last):
                     modes[name] = mode[1]
                 _take_line(port, last)
+    policies_of = {"queuing": known.curves, "network-qos": known.pauses, "qos": known.sets}
     if not found.interfaces:
         alone(found)
         modes = dict.fromkeys(found.interfaces, "on")
-    last_of = {"queuing": known.curves, "network-qos": known.pauses, "qos": known.sets}
-    system = {kind: next(reversed(each), "") for kind, each in last_of.items() if len(each) == 1} | system
+        if not system:
+            system = {kind: next(iter(each), "") for kind, each in policies_of.items() if len(each) == 1}
+            found.notes.append("no line applies a policy: those of the file are taken as applied")
     for name, port in found.interfaces.items():
         policies = system | own.get(name, {})
         port.queues = dict(known.curves.get(policies.get("queuing", ""), {}))
@@ -115,9 +130,27 @@ def read(text: str) -> Description:
         if mode != "on":
             port.negotiated = "priority-flow-control mode auto" if mode else _AUTO
         port.watchdog = watched if port.watchdog is None else port.watchdog and watched
-        for each, group in known.sets.get(policies.get("qos", ""), {}).items():
-            found.dscps |= dict.fromkeys(known.matches.get(each, ()), group)
+        if known.sets:
+            port.dscps = known.dscps(policies.get("qos", ""))
+            port.by_dscp = port.dscps is not None
+        _take_unapplied(port, known)
+    if others := sorted(known.others & {each for sets in known.sets.values() for each in sets}):
+        found.notes.append(f"class-map {', '.join(others)[:80]}: not by DSCP alone: its DSCPs are not checked")
     return found
+
+
+def _take_unapplied(port: Interface, known: _Policies) -> None:
+    """Take policies that are there and not applied as what to type."""
+    pausing = next((name for name, each in known.pauses.items() if each), "")
+    if not port.queues and (marking := next((name for name, each in known.curves.items() if each), "")):
+        port.typed["marking"] = f"service-policy type queuing output {marking} under system qos"
+    if not port.pauses and pausing:
+        port.typed["lossless"] = (
+            f"service-policy type network-qos {pausing} under system qos, and priority-flow-control "
+        )
+        port.typed["lossless"] += "mode on at {port}"
+    if port.dscps is not None and not any(port.dscps.values()) and known.sets:
+        port.typed["classify"] = f"service-policy type qos input {next(iter(known.sets))} at {{port}}"
 
 
 def _joined(text: str) -> str:
@@ -133,7 +166,10 @@ def _take_policy(found: Description, known: _Policies, head: re.Match[str], line
             known.matches.setdefault(name, []).extend(code_points(match[1]))
         elif match := re.fullmatch(r"match qos-group (\d)", last, re.ASCII):
             known.groups[name] = int(match[1])
+        elif last.startswith("match "):
+            known.others.add(name)
         return
+    {"qos": known.sets, "queuing": known.curves, "network-qos": known.pauses}[of].setdefault(name, {})
     within = next((match[1] for match in map(_CLASS.fullmatch, reversed(lines)) if match), "")
     queue = known.queue(within)
     if of == "qos" and (match := re.fullmatch(r"set qos-group (\d)", last, re.ASCII)):
