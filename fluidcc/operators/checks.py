@@ -98,7 +98,10 @@ def marking(port: SwitchPort) -> Iterator[Finding]:
             f'set "wred_green_enable": "true" in WRED_PROFILE|{port.profile}',
             set_fields("WRED_PROFILE", port.profile, wred_green_enable="true"),
         )
-    if port.shares is not None:
+    if port.shares is not None and port.shares[1] < port.shares[0]:
+        low, high = (f"{100 * share:g}" for share in port.shares)
+        yield Finding("bad", _REVERSED, f"the fill levels of {where} fall from {low} to {high} %", "exchange the two")
+    elif port.shares is not None:
         low, high = (f"{100 * share:g}" for share in port.shares)
         yield Finding(
             "warn",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from fluidcc.errors import InputError
+
 _TOKEN = re.compile(r'/\*.*?\*/|#[^\n]*|"(?:[^"\\\n]|\\.)*"|[{};\[\]]|[^\s{};\[\]"#]+', re.DOTALL)
 _DEEPEST = 64
 
@@ -30,7 +32,13 @@ def nested(lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def braced(text: str) -> Iterator[list[str]]:
-    """Yield the statements of a text with braces as their words, those around them first."""
+    """Yield the statements of a text with braces as their words, those around them first.
+
+    Raises
+    ------
+    InputError
+        At the end, if a brace is not closed.
+    """
     above: list[list[str]] = []
     now: list[str] = []
     for token in _TOKEN.findall(text):
@@ -48,6 +56,8 @@ def braced(text: str) -> Iterator[list[str]]:
             now = []
         else:
             now.append(token.strip('"'))
+    if above:
+        raise InputError(f"{' '.join(above[0])[:40]} {{ is not closed: the text is cut; give all of it")
 
 
 def mapped(text: str) -> Iterator[list[str]]:

@@ -270,6 +270,13 @@ def numbers(text: str) -> list[int]:
     return found
 
 
+def shaped(port: Interface, queue: int, line: str, back: str) -> None:
+    """Take a line that keeps a queue below the port's rate, and the one that takes it back."""
+    if queue in port.queues or queue in port.pauses.values():
+        why = f"queue {queue} may send no more than that, which is not modelled: what follows is of the port's rate"
+        port.overrides.append((line, why, back))
+
+
 def code_points(text: str) -> list[int]:
     """Return the DSCPs of a list of numbers, ranges and names such as ``af31``."""
     found = numbers(re.sub(r"[A-Za-z]\w*", "", text))
