@@ -11,6 +11,31 @@ _TOKEN = re.compile(r'/\*.*?\*/|#[^\n]*|"(?:[^"\\\n]|\\.)*"|[{};\[\]]|[^\s{};\[\
 _DEEPEST = 64
 
 
+def check_whole(text: str, heads: str = "") -> None:
+    """Refuse a text that ends at a page, or lost its indentation.
+
+    Parameters
+    ----------
+    text : str
+    heads : str
+        Pattern of lines under which others are indented; empty: none are.
+
+    Raises
+    ------
+    InputError
+        If it is such a text.
+    """
+    rows = [line for line in text.splitlines() if line.strip()]
+    if rows and re.fullmatch(r"\s*[-<(]+\s*more\b.*", rows[-1], re.IGNORECASE):
+        raise InputError(f"the text ends at {rows[-1].strip()[:40]}: it is cut; give all of it, printed without pages")
+    follows = rf"^(?:{heads})\b.*\n(?!(?:{heads})\b|!)\S"
+    if heads and not any(row[0].isspace() for row in rows) and (match := re.search(follows, text, re.MULTILINE)):
+        raise InputError(
+            f"{match[0].splitlines()[0][:60]}: the lines below are not indented, so that nothing says which are its "
+            "own; give the text as the switch prints it"
+        )
+
+
 def indented(text: str, comments: tuple[str, ...] = ("!", "#")) -> Iterator[tuple[str, ...]]:
     """Yield each line with the lines that it is indented under, the outermost first."""
     above: list[tuple[int, str]] = []

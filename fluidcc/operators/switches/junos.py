@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from fluidcc.errors import InputError
-from fluidcc.operators.switches.blocks import braced
+from fluidcc.operators.switches.blocks import braced, check_whole
 from fluidcc.operators.switches.description import (
     UNNAMED,
     Curve,
@@ -31,8 +31,8 @@ WORDS = Words(
     "a drop-profile with interpolate fill-level [ LOW HIGH ] and drop-probability [ 0 PERCENT ]",
     watchdog="pfc-watchdog in the congestion-notification-profile of {port}",
     buffers="show class-of-service shared-buffer",
-    classify="set class-of-service classifiers dscp NAME forwarding-class CLASS loss-priority low code-points BITS, with "
-    "the class of queue {queue}; set class-of-service interfaces {port} unit 0 classifiers dscp NAME",
+    classify="set class-of-service classifiers dscp NAME forwarding-class CLASS loss-priority low code-points BITS, "
+    "with the class of queue {queue}; set class-of-service interfaces {port} unit 0 classifiers dscp NAME",
     counters="show interfaces queue, show interfaces extensive",
     enter=("configure",),
     leave=("commit and-quit",),
@@ -168,8 +168,9 @@ def read(text: str) -> Description:
     Raises
     ------
     InputError
-        If ``class-of-service`` is in a group that is applied.
+        If ``class-of-service`` is in a group that is applied, or the text is cut.
     """
+    check_whole(text)
     found, known = Description(), _Classes()
     ranges: dict[str, _Range] = {}
     bundles: dict[str, Interface] = {}
