@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 
-from fluidcc.operators.switches.blocks import indented
+from fluidcc.operators.switches.blocks import check_whole, indented
 from fluidcc.operators.switches.description import (
     Curve,
     Description,
@@ -19,6 +19,7 @@ from fluidcc.operators.switches.description import (
     names,
     numbers,
     random_detect,
+    shaped,
     unread,
     whole_percent,
 )
@@ -69,6 +70,7 @@ class _Policies:
         self.others: set[str] = set()  # classes that match by something else, such as CoS
         self.sets: dict[str, dict[str, int]] = {}  # qos-group by class, of policies of type qos
         self.curves: dict[str, dict[int, str]] = {}  # of policies of type queuing, by queue
+        self.shapes: dict[str, dict[int, str]] = {}  # lines of policies of type queuing, by queue
         self.pauses: dict[str, dict[int, int]] = {}  # of policies of type network-qos, queue by priority
 
     def queue(self, name: str) -> int | None:
@@ -90,11 +92,22 @@ class _Policies:
 
 
 def read(text: str) -> Description:
-    """Return the marking and pausing of each interface, from the policies of the system and its own."""
+    """Return the marking and pausing of each interface, from the policies of the system and its own.
+
+    Members of a port-channel have its lines.
+
+    Raises
+    ------
+    InputError
+        If the text is cut or lost its indentation.
+    """
+    check_whole(text, "interface|class-map|policy-map|system qos")
     found, known = Description(), _Policies()
     system: dict[str, str] = {}
     own: dict[str, dict[str, str]] = {}
     modes: dict[str, str] = {}
+    channels: dict[str, Interface] = {}
+    members: dict[str, str] = {}  # channel by port
     watched = False
     for lines in indented(_joined(text)):
         head, last = lines[0], lines[-1]
@@ -104,10 +117,13 @@ def read(text: str) -> Description:
             system[match[1]] = match[2]
         elif len(lines) == 1 and last.startswith("priority-flow-control watch-dog-interval on"):
             watched = True
-        elif match := re.fullmatch(r"interface (Ethernet.+)", head, re.IGNORECASE):
+        elif match := re.fullmatch(r"interface (Ethernet.+|port-channel\d+)", head, re.IGNORECASE):
             for name in names(match[1]):
-                port = found.interfaces.setdefault(name, Interface())
-                if match := _APPLIED.fullmatch(last):
+                ports = channels if name.startswith("p") else found.interfaces
+                port = ports.setdefault(name, Interface())
+                if member := re.fullmatch(r"channel-group (\d+)\b.*", last, re.ASCII):
+                    members[name] = f"port-channel{member[1]}"
+                elif match := _APPLIED.fullmatch(last):
                     own.setdefault(name, {})[match[1]] = match[2]
                 elif mode := re.fullmatch(r"priority-flow-control mode (on|off|auto)\b.*", last):
                     modes[name] = mode[1]
@@ -120,6 +136,12 @@ def read(text: str) -> Description:
             system = {kind: next(iter(each), "") for kind, each in policies_of.items() if len(each) == 1}
             found.notes.append("no line applies a policy: those of the file are taken as applied")
     for name, port in found.interfaces.items():
+        channel = members.get(name, "")
+        own[name] = own.get(channel, {}) | own.get(name, {})
+        modes |= {name: modes[channel]} if channel in modes and name not in modes else {}
+        whole = channels.get(channel, Interface())
+        port.speed, port.mtu, port.up = port.speed or whole.speed, port.mtu or whole.mtu, port.up and whole.up
+        port.watchdog = whole.watchdog if port.watchdog is None else port.watchdog
         policies = system | own.get(name, {})
         port.queues = dict(known.curves.get(policies.get("queuing", ""), {}))
         if (stray := port.queues.pop(_UNKNOWN, None)) is not None:  # it may be any queue that has no other
@@ -130,6 +152,8 @@ def read(text: str) -> Description:
         if mode != "on":
             port.negotiated = "priority-flow-control mode auto" if mode else _AUTO
         port.watchdog = watched if port.watchdog is None else port.watchdog and watched
+        for queue, line in known.shapes.get(policies.get("queuing", ""), {}).items():
+            shaped(port, queue, line, f"no {line} in the class of queue {queue}")
         if known.sets:
             port.dscps = known.dscps(policies.get("qos", ""))
             port.by_dscp = port.dscps is not None
@@ -177,6 +201,8 @@ def _take_policy(found: Description, known: _Policies, head: re.Match[str], line
     elif of == "network-qos" and last.startswith("pause") and queue is not None:
         for priority in numbers(last.partition("pfc-cos")[2]) or [queue]:
             known.pauses.setdefault(name, {})[priority] = queue
+    elif of == "queuing" and last.startswith("shape ") and queue is not None:
+        known.shapes.setdefault(name, {})[queue] = last
     elif of == "queuing" and last.startswith(("random-detect", "congestion-control random-detect")):
         _take_curve(found, known, name, queue, lines)
 
