@@ -48,7 +48,9 @@ def marking(port: SwitchPort) -> Iterator[Finding]:
     """Check ECN and PFC of the queue, and the order of its thresholds."""
     where = f"queue {port.queue} of {port.name}"
     for line, why, typed in port.overrides:
-        yield Finding("warn", "a line overrides others", f"{port.name}: `{line}`: {why}", typed)
+        yield Finding(
+            "warn", "a line overrides others", f"{port.name}: `{line}`: {why}", typed.replace("{port}", port.name)
+        )
     if port.negotiated and port.lossless_priorities:
         yield Finding(
             "warn",

@@ -186,7 +186,7 @@ def test_a_text_of_junos_whose_braces_are_open_is_refused(tmp_path: Path) -> Non
     """What was cut off counted as absent."""
     path, text = sample(tmp_path, "junos.conf")
     path.write_text(text[: text.rindex("schedulers")])
-    with pytest.raises(InputError, match="class-of-service { is not closed: the text is cut"):
+    with pytest.raises(InputError, match=r"class-of-service \{ is not closed: the text is cut"):
         read_sonic(path)
 
 
@@ -222,3 +222,171 @@ def test_a_scheduler_of_junos_that_limits_its_queue_is_named(line: str, limits: 
     path, text = junos(tmp_path, f"set {COS} schedulers s1 {line}\n")
     found = said(read_sonic(path), text).get("a line overrides others")
     assert (found is not None and line in found.why) is limits
+
+
+# -- Arista EOS --------------------------------------------------------------------------------------------------------
+
+ALL_OFF = "priority-flow-control all off"
+
+
+@pytest.mark.parametrize(("lines", "lossless"), [(ALL_OFF, False), (f"{ALL_OFF}\nno {ALL_OFF}", True)])
+def test_eos_may_turn_pfc_off_everywhere(lines: str, lossless: bool, tmp_path: Path) -> None:
+    """The line was passed over."""
+    path, text = sample(tmp_path, "eos.txt", ("qos map dscp 26", f"{lines}\nqos map dscp 26"))
+    found = said(read_sonic(path), text)
+    assert read_sonic(path).lossless is lossless
+    assert ("a line overrides others" in found) is not lossless
+    if not lossless:
+        assert found["a line overrides others"].suggest == f"no {ALL_OFF}"
+
+
+def test_a_profile_of_eos_that_no_port_names_is_to_be_named(tmp_path: Path) -> None:
+    """Its lines were advised once more, with other thresholds."""
+    path, text = sample(tmp_path, "eos.txt")
+    path.write_text(f"{text[: text.index('interface ')]}interface Ethernet1\n   speed 400g\n")
+    found = said(read_ports(path)[0][0].switch, path.read_text())
+    for what in ("ECN is off", "PFC is off"):
+        assert found[what].suggest == "service-profile ROCE at Ethernet1"
+
+
+@pytest.mark.parametrize(("where", "undo"), [("      ", "no shape rate at tx-queue 3"), ("   ", "no shape rate")])
+def test_a_shaper_of_eos_is_named_at_its_queue_or_port(where: str, undo: str, tmp_path: Path) -> None:
+    path, text = sample(tmp_path, "eos.txt", ("      random-detect ecn count", f"{where}shape rate 10 percent"))
+    found = said(read_sonic(path), text)["a line overrides others"]
+    assert ("`shape rate 10 percent`: queue 3 may send" in found.why, found.suggest) == (True, undo)
+
+
+@pytest.mark.parametrize("name", ["eos.txt", "nxos.txt"])
+def test_a_text_without_its_indentation_is_refused(name: str, tmp_path: Path) -> None:
+    """All its lines counted as global: ECN and PFC were off."""
+    path, text = sample(tmp_path, name)
+    path.write_text("\n".join(line.strip() for line in text.splitlines()))
+    with pytest.raises(InputError, match="the lines below are not indented"):
+        read_sonic(path)
+
+
+@pytest.mark.parametrize("end", [" --More-- ", "---(more 45%)---", "<--- More --->", "end"])
+@pytest.mark.parametrize("name", ["eos.txt", "nxos.txt", "junos_set.txt"])
+def test_a_text_that_ends_at_a_page_is_refused(name: str, end: str, tmp_path: Path) -> None:
+    path, text = sample(tmp_path, name)
+    path.write_text(f"{text}{end}\n")
+    if end == "end":
+        assert read_sonic(path).ecn
+        return
+    with pytest.raises(InputError, match="it is cut; give all of it"):
+        read_sonic(path)
+
+
+# -- NX-OS: channels and shapers ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("line", ["  channel-group 7 mode active\n", ""])
+def test_members_of_a_port_channel_of_nxos_have_its_lines(line: str, tmp_path: Path) -> None:
+    path, text = sample(tmp_path, "nxos.txt")
+    channel = f"interface port-channel7\n  priority-flow-control mode on\n  mtu 9000\n{CLASSIFYING}"
+    path.write_text(f"{text}{channel}interface Ethernet1/9\n{line}  speed 400000\n")
+    port = read_sonic(path, "Ethernet1/9")
+    assert port.traffic is not None
+    assert (port.lossless, port.traffic.dscps, port.mtu) == ((True, (24, 26), 9000) if line else (False, (), 9100))
+
+
+def test_a_shaper_of_nxos_is_named(tmp_path: Path) -> None:
+    percent = "bandwidth remaining percent 50\n    random"
+    path, text = sample(tmp_path, "nxos.txt", (percent, percent.replace("\n", "\n    shape min 1 gbps max 9 gbps\n")))
+    assert "`shape min 1 gbps max 9 gbps`: queue 3" in said(read_sonic(path), text)["a line overrides others"].why
+
+
+# -- NVUE --------------------------------------------------------------------------------------------------------------
+
+MAPPED = "nv set interface swp1-2 qos mapping profile ROCE_MAP\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "suggest"),
+    [
+        ("trust both", "trust l3", "", ""),
+        ("trust both", "trust l2", "qos mapping ROCE_MAP trust l2", "nv set qos mapping ROCE_MAP trust l3"),
+        ("trust both", "trust port", "qos mapping ROCE_MAP trust port", "nv set qos mapping ROCE_MAP trust l3"),
+        (
+            "nv set qos mapping ROCE_MAP trust both\n",
+            "",
+            "qos mapping ROCE_MAP",
+            "nv set qos mapping ROCE_MAP trust l3",
+        ),
+        (MAPPED, "", "qos mapping ROCE_MAP", "nv set interface swp1 qos mapping profile ROCE_MAP"),
+    ],
+)
+def test_dscps_decide_in_nvue_where_the_ports_map_trusts_them(
+    old: str, new: str, line: str, suggest: str, tmp_path: Path
+) -> None:
+    """By default none is trusted; any map of the file counted at any port."""
+    path, text = sample(tmp_path, "nvue_set.txt", (old, new))
+    port = read_sonic(path)
+    assert port.traffic is not None
+    assert port.traffic.dscps == (None if line else (24, 26))
+    found = said(port, text).get("a line overrides others")
+    assert (found.suggest if found else "") == suggest
+    assert found is None or f"`{line}`" in found.why
+
+
+def test_a_trusted_map_of_nvue_without_lines_is_by_eights(tmp_path: Path) -> None:
+    path, _ = sample(tmp_path, "nvue_set.txt", ("nv set qos mapping ROCE_MAP dscp 24,26 switch-priority 3\n", ""))
+    traffic = read_sonic(path).traffic
+    assert traffic is not None
+    assert traffic.dscps == (*range(24, 32), *range(40, 48))  # priority 3 is put into class 5 too
+
+
+ROCE = "nv set interface swp1 link speed 200G\nnv set qos roce\n"
+CLASS_3 = "nv set qos congestion-control default-global traffic-class 3"
+
+
+@pytest.mark.parametrize(("lines", "kmin"), [("", 150e3), (f"{CLASS_3} min-threshold 9000\n", 9e3)])
+def test_lines_of_a_class_count_before_roces(lines: str, kmin: float, tmp_path: Path) -> None:
+    """The one command beat all that said otherwise, ECN that is off as well."""
+    path = tmp_path / "nvue.txt"
+    path.write_text(ROCE + lines)
+    port = read_sonic(path)
+    assert (port.kmin, port.kmax, port.ecn, port.lossless) == (kmin, 1.5e6, True, True)
+    path.write_text(text := f"{ROCE}{lines}{CLASS_3} ecn disable\n")
+    assert said(read_sonic(path), text)["ECN is off"].suggest == f"{CLASS_3} ecn enable"
+
+
+def test_a_class_of_nvue_without_a_line_of_ecn_is_noted(tmp_path: Path) -> None:
+    """It marks by default; what `nv unset` took back left no trace."""
+    path, _ = sample(tmp_path, "nvue_set.txt")
+    assert not any("no line of ecn" in note for note in read_sonic(path).notes)
+    path.write_text(f"{path.read_text()}nv unset qos congestion-control ROCE_ECN traffic-class 3,5 ecn\n")
+    assert any("traffic-class 5: no line of ecn: taken as enabled" in note for note in read_sonic(path).notes)
+
+
+@pytest.mark.parametrize(
+    ("line", "what", "suggest"),
+    [
+        ("qos congestion-control profile ROCE_ECN", "ECN is off", "congestion-control profile ROCE_ECN"),
+        ("qos pfc profile ROCE_PFC", "PFC is off", "pfc profile ROCE_PFC"),
+    ],
+)
+def test_a_profile_of_nvue_that_no_port_has_is_to_be_applied(
+    line: str, what: str, suggest: str, tmp_path: Path
+) -> None:
+    """Its values were advised once more, on a line that nobody can type."""
+    path, text = sample(tmp_path, "nvue_set.txt", (f"nv set interface swp1-2 {line}\n", ""))
+    assert said(read_sonic(path), text)[what].suggest == f"nv set interface swp1 qos {suggest}"
+
+
+def test_members_of_a_bond_are_set_as_it_is(tmp_path: Path) -> None:
+    path, text = sample(tmp_path, "nvue_set.txt", ("interface swp1-2 qos", "interface bond1 qos"))
+    path.write_text(f"{text}nv set interface bond1 bond member swp1-2\n")
+    assert [group.names for group in read_ports(path)[0]] == [("swp1", "swp2")]
+    assert (read_sonic(path).kmin, read_sonic(path).lossless) == (150e3, True)
+
+
+def test_a_shaper_of_nvue_is_named(tmp_path: Path) -> None:
+    path, text = sample(tmp_path, "nvue_set.txt")
+    lines = (
+        "nv set qos egress-shaper S traffic-class 5 max-rate 1000\nnv set interface swp1 qos egress-shaper profile S\n"
+    )
+    path.write_text(text + lines)
+    found = said(read_sonic(path, "swp1"), text)["a line overrides others"]
+    assert found.suggest == "nv unset qos egress-shaper S traffic-class 5 max-rate"
+    assert "a line overrides others" not in said(read_sonic(path, "swp2"), text)
