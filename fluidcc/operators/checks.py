@@ -14,6 +14,7 @@ from fluidcc.operators import NicSettings, SwitchPort
 from fluidcc.operators.capacity import PACKETS, advice, least_kmin, shown, thresholds
 from fluidcc.operators.capacity import most as most_bytes
 from fluidcc.operators.config_db import ConfigDB
+from fluidcc.operators.config_files import listing
 from fluidcc.operators.finding import Change, Finding, set_fields, set_registers
 from fluidcc.operators.nic_switches import switched_off
 from fluidcc.operators.nvidia_settings import NEVER
@@ -313,6 +314,18 @@ def speed(port: SwitchPort) -> Iterator[Finding]:
             "the port's speed is not in the file",
             f"{port.name} is taken as {show(port.rate, RATE)}; what follows depends on it",
             "give --rate 400Gbps, for example, or the speed in the file",
+        )
+
+
+def forgotten(port: SwitchPort, others: Sequence[str]) -> Iterator[Finding]:
+    """Name ports that are as fast as a lossless one, and carry RoCE without marks and PAUSEs if they carry any."""
+    if others:
+        yield Finding(
+            "warn",
+            "equal ports are left out",
+            f"{listing(others)}: up and as fast as {port.name}, with neither PFC nor a WRED profile: RoCE there is "
+            "neither marked nor paused",
+            "set the same there, if they carry RoCE",
         )
 
 
