@@ -132,10 +132,14 @@ def test_a_port_of_junos_without_a_classifier_has_the_default_one(tmp_path: Path
         if not lines:
             command = said(port, text)["no DSCP leads to this queue"].suggest
             assert command == f"set {COS} interfaces et-0/0/1 unit 0 classifiers dscp mydscp"
-    path, _ = junos(tmp_path, f"{SECOND}set {COS} interfaces et-0/0/1 unit 0 classifiers ieee-802.1 x\n")
-    port = read_sonic(path, "et-0/0/1")
-    assert port.traffic is not None
-    assert port.traffic.dscps is None  # by other bits than DSCPs
+    other = f"set {COS} interfaces et-0/0/1 unit 0 classifiers ieee-802.1 x\n"
+    elsewhere = apply.replace("mydscp", "elsewhere")
+    # By other bits than DSCPs, beside DSCPs, and by a classifier that the file lacks.
+    for lines, dscps in ((other, None), (apply + other, (26,)), (other + apply, (26,)), (elsewhere, None)):
+        path, _ = junos(tmp_path, SECOND + lines)
+        traffic = read_sonic(path, "et-0/0/1").traffic
+        assert traffic is not None
+        assert traffic.dscps == dscps
 
 
 NO_LOSS = f"set {COS} forwarding-classes class NO-LOSS no-loss\n"
@@ -190,7 +194,14 @@ def test_a_text_of_junos_whose_braces_are_open_is_refused(tmp_path: Path) -> Non
         read_sonic(path)
 
 
-@pytest.mark.parametrize("line", ["set interfaces et-0/0/1 ether-options 802.3ad ae7", ""])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "set interfaces et-0/0/1 ether-options 802.3ad ae7",
+        "set interfaces interface-range R member et-0/0/1*\nset interfaces interface-range R ether-options 802.3ad ae7",
+        "",
+    ],
+)
 def test_members_of_a_bundle_of_junos_are_set_as_it_is(line: str, tmp_path: Path) -> None:
     """The bundle was a port of a speed that nothing says, and its members had no marking."""
     lines = SECOND.replace("interfaces et-0/0/1 c", "interfaces ae7 c").replace(
@@ -278,6 +289,14 @@ def test_a_text_that_ends_at_a_page_is_refused(name: str, end: str, tmp_path: Pa
 
 
 # -- NX-OS: channels and shapers ---------------------------------------------------------------------------------------
+
+
+def test_ports_of_nxos_may_be_classified_by_their_vlans_policy(tmp_path: Path) -> None:
+    path, text = sample(tmp_path, "nxos.txt", (CLASSIFYING, ""))
+    path.write_text(f"{text}vlan configuration 10\n{CLASSIFYING}")
+    traffic = read_sonic(path).traffic
+    assert traffic is not None
+    assert traffic.dscps is None
 
 
 @pytest.mark.parametrize("line", ["  channel-group 7 mode active\n", ""])

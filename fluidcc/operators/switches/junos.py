@@ -127,7 +127,7 @@ class _Classes:
 
     def dscps(self, classifier: str | None) -> dict[int, int] | None:
         """Return queue by DSCP of a classifier, or of none; None where it is not known."""
-        if classifier == "" or not self.classifiers:
+        if not self.classifiers or classifier not in {None, "default", *self.classifiers}:
             return None
         if classifier in self.classifiers:
             return {
@@ -196,7 +196,8 @@ def read(text: str) -> Description:
                 pass
     for each in ranges.values():
         each.apply(found)
-        members |= dict.fromkeys(each.members, each.bundle) if each.bundle else {}
+        for pattern in each.members if each.bundle else ():
+            members |= dict.fromkeys(fnmatch.filter(found.interfaces, pattern), each.bundle)
     for name, bundle in members.items():
         port, whole = found.interfaces[name], bundles.get(bundle, Interface())
         port.mtu, port.up = port.mtu or whole.mtu, port.up and whole.up
@@ -231,7 +232,7 @@ def read(text: str) -> Description:
             if pattern != "all" and not fnmatch.fnmatchcase(name, pattern):
                 continue
             if what == "classifiers":
-                classifier = given
+                classifier = given or classifier or ""  # that of DSCPs counts before others
                 continue
             if what == "congestion-notification-profile":
                 notified, port.pauses = given, _pauses(known, given)

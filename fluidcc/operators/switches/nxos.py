@@ -108,7 +108,7 @@ def read(text: str) -> Description:
     modes: dict[str, str] = {}
     channels: dict[str, Interface] = {}
     members: dict[str, str] = {}  # channel by port
-    watched = False
+    watched, elsewhere = False, False  # a policy of type qos may be of a VLAN
     for lines in indented(_joined(text)):
         head, last = lines[0], lines[-1]
         if match := _TYPED.fullmatch(head):
@@ -118,8 +118,8 @@ def read(text: str) -> Description:
         elif len(lines) == 1 and last.startswith("priority-flow-control watch-dog-interval on"):
             watched = True
         elif match := re.fullmatch(r"interface (Ethernet.+|port-channel\d+)", head, re.IGNORECASE):
-            for name in names(match[1]):
-                ports = channels if name.startswith("p") else found.interfaces
+            for name in names(match[1].replace("Port-c", "port-c")):
+                ports = channels if name.startswith("port-channel") else found.interfaces
                 port = ports.setdefault(name, Interface())
                 if member := re.fullmatch(r"channel-group (\d+)\b.*", last, re.ASCII):
                     members[name] = f"port-channel{member[1]}"
@@ -128,6 +128,8 @@ def read(text: str) -> Description:
                 elif mode := re.fullmatch(r"priority-flow-control mode (on|off|auto)\b.*", last):
                     modes[name] = mode[1]
                 _take_line(port, last)
+        elif (match := _APPLIED.fullmatch(last)) and match[1] == "qos":
+            elsewhere = True
     policies_of = {"queuing": known.curves, "network-qos": known.pauses, "qos": known.sets}
     if not found.interfaces:
         alone(found)
@@ -155,7 +157,7 @@ def read(text: str) -> Description:
         for queue, line in known.shapes.get(policies.get("queuing", ""), {}).items():
             shaped(port, queue, line, f"no {line} in the class of queue {queue}")
         if known.sets:
-            port.dscps = known.dscps(policies.get("qos", ""))
+            port.dscps = None if elsewhere and "qos" not in policies else known.dscps(policies.get("qos", ""))
             port.by_dscp = port.dscps is not None
         _take_unapplied(port, known)
     if others := sorted(known.others & {each for sets in known.sets.values() for each in sets}):
