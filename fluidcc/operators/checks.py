@@ -323,7 +323,7 @@ def forgotten(port: SwitchPort, others: Sequence[str]) -> Iterator[Finding]:
         yield Finding(
             "warn",
             "equal ports are left out",
-            f"{listing(others)}: up and as fast as {port.name}, with neither PFC nor a WRED profile: RoCE there is "
+            f"{listing([*others])}: up and as fast as {port.name}, with neither PFC nor a WRED profile: RoCE there is "
             "neither marked nor paused",
             "set the same there, if they carry RoCE",
         )
