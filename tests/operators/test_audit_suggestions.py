@@ -969,10 +969,11 @@ def test_every_kind_of_finding_has_its_cases() -> None:
     assert all(severity in kinds[kind] for kind, severity in covered.items())
 
 
-# Of files that are no config_db.json (test_switch_overrides.py), or of engines that another one contradicts
-# (test_retracted.py).
+# Of files that are no config_db.json (test_switch_overrides.py), of all ports (test_ports.py), or of engines that
+# another one contradicts (test_retracted.py).
 ELSEWHERE = {
     "the port's speed is not in the file",
+    "equal ports are left out",
     "thresholds are shares of a buffer",
     "marking was not read",
     "a line overrides others",
