@@ -64,6 +64,7 @@ REACHED = {
     "dcqcn-52-alpha-timer": "holds",
     "dcqcn-4-pfc": "holds",
     "dcqcn-4-static": "false-as-printed",
+    "dcqcn-4-flight": "holds-with-conditions",
     "dcqcn-4-dynamic": "holds-with-conditions",
     "dcqcn-52-strawman": "holds",
     "dcqcn-52-remedies": "holds",
@@ -236,6 +237,7 @@ def verdict(name, **changed):
         ("vai-bank", {"bank_cap": 1001}, "false-as-printed"),
         ("acc-32-ack-rate", {"hosts": 10}, "false-as-printed"),
         ("dcqcn-61-delay", {"queue": 120_000}, "false-as-printed"),
+        ("dcqcn-4-flight", {"printed": "24.0"}, "false-as-printed"),  # none of the four sums
         ("dcqcn-33-packets", {"size": 1000}, "false-as-printed"),
         ("vai-6-delay", {"queue": Fraction(60_000)}, "false-as-printed"),
         ("vai-2-swift", {"max_mdf": Fraction(3, 5)}, "false-as-printed"),
@@ -326,6 +328,8 @@ def test_the_increase_that_is_claimed_is_computed_in_two_ways():
         ("vai-default-ai", "_load_at_equilibrium", lambda flows, increase: 0.95 + 1.001 * flows * increase),
         ("dcqcn-4-pfc", "shared", lambda: Fraction(12_000_000 - 8 * 32 * 22_401)),
         ("dcqcn-4-static", "shared", lambda: Fraction(12_000_000 - 8 * 32 * 22_401)),
+        ("dcqcn-4-flight", "needed", lambda rate, cable, mtu: (18_471.0, 0.0)),  # the cable one way only
+        ("dcqcn-4-flight", "counted", lambda cable, quanta: np.array([[20_852, 22_389]])),
         ("dcqcn-33-packets", "LINE", Fraction(5_050_000_000)),
         ("dcqcn-61-delay", "delay_behind", lambda queue, rate: (queue + 1) / rate),
         ("hpcc-52-queue-delay", "delay_behind", lambda queue, rate: (queue + 1) / rate),
