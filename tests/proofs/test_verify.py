@@ -293,7 +293,13 @@ def test_shares_of_workloads_follow_from_the_tables(monkeypatch, name):
 def test_a_fixed_point_is_named_with_its_packets_pmax_and_stability():
     """The text is of the numbers found: either size of packet, Pmax, and that neither split is stable."""
     text = published("dcqcn-51-unique").finding.conditions
-    for part in ("14 flows with packets of 1000 B", "10 flows with packets of 1500 B", "10.85", "Pmax = 1%"):
+    for part in (
+        "14 flows with packets of 1000 B",
+        "10 flows with packets of 1500 B",
+        "10.85",
+        "Pmax = 1%",
+        "R_AI 40 Mb/s",
+    ):
         assert part in text
     assert re.findall(r"(stable|unstable) \(root", text) == ["unstable", "unstable"]
 
