@@ -272,8 +272,8 @@ def cube_root() -> Finding:
         {"too_high_by": above, "too_high_by_as_R_AI_falls_1e12_times": limit, "p_B_of_2_flows": marking(2) * B},
         _same((2, 8, 32)),
         restricted=abs(limit) < 1e-2,
-        conditions=f"p B << 1 and p T C/N << 1; at the paper's settings ({setting('Pmax', runs=False)}) it is too high by "
-        + ", ".join(f"{share:.0%} (N = {n})" for n, share in above.items()),
+        conditions=f"p B << 1 and p T C/N << 1; at the paper's settings ({setting('Pmax', runs=False)}) it is "
+        "too high by " + ", ".join(f"{share:.0%} (N = {n})" for n, share in above.items()),
     )
 
 
