@@ -117,8 +117,8 @@ def metadata(apart: int = 20) -> Finding:
         ],
         restricted=all(fits.values()),
         conditions="ts is rxTimestamp + residenceTime, the time of emission. With rxTimestamp alone u' has the "
-        f"arrivals' rate for txRate: {float(alone['grows']):.2f} in place of {float(exact['grows']):.2f} while arrivals at "
-        f"{float(loads['grows']):g} B make the queue grow, {float(alone['drains']):.2f} in place of "
+        f"arrivals' rate for txRate: {float(alone['grows']):.2f} in place of {float(exact['grows']):.2f} while "
+        f"arrivals at {float(loads['grows']):g} B make the queue grow, {float(alone['drains']):.2f} in place of "
         f"{float(exact['drains']):.2f} while it drains at {float(loads['drains']):g} B. residenceTime is the queue "
         f"that the packet met, {float(met['grows']) / 1e3:.1f} KB where Queue Length has "
         f"{pairs['grows'][0].queue / 1e3:.1f} and {float(met['drains']) / 1e3:.1f} where it has "
