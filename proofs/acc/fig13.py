@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -150,15 +151,16 @@ def _times(studies: dict[str, FabricStudy], values: _Values, notes: list[str]) -
     text = "Hadoop: p99 of flows above 1 MB is shorter with ACC than with HPCC"
     claim(values, notes, "hadoop_hpcc_large_p99_ratio", text, found, found.below(1.0), 0.70)
     for traffic, words in WORDS.items():
-        for without, better in WITH_TCD.items():
-            for statistic in ("mean", "p99"):
-                key = f"{traffic}_{key_of(better)}_small_{statistic}"
-                found = over(traffic, better, without, statistic, small)
-                text = f"{words}: {statistic} of small flows is shorter with {better} than with {without}"
-                claim(values, notes, f"{key}_over_{key_of(without)}", text, found, found.below(1.0))
-                found = over(traffic, better, "ACC", statistic, small)
-                text = f"{words}: {statistic} of small flows is longer with {better} than with ACC"
-                claim(values, notes, f"{key}_over_acc", text, found, found.above(1.0))
+        classes = HADOOP_CLASSES if traffic == "hadoop" else CLASSES
+        for (without, better), statistic in itertools.product(WITH_TCD.items(), ("mean", "p99")):
+            key = f"{traffic}_{key_of(better)}"
+            for name, sizes in classes.items():
+                found = over(traffic, better, without, statistic, sizes)
+                text = f"{words}: {statistic} of {name} flows is shorter with {better} than with {without}"
+                claim(values, notes, f"{key}_{name}_{statistic}_over_{key_of(without)}", text, found, found.below(1.0))
+            found = over(traffic, better, "ACC", statistic, small)
+            text = f"{words}: {statistic} of small flows is longer with {better} than with ACC"
+            claim(values, notes, f"{key}_small_{statistic}_over_acc", text, found, found.above(1.0))
 
 
 def key_of(scheme: str) -> str:

@@ -106,7 +106,8 @@ def test_verdicts_of_tcd():
         assert values[f"{traffic}_dcqcn_tcd_small_p99_over_acc"] == pytest.approx(2.0)
         assert values[f"{traffic}_dcqcn_tcd_small_p99_over_acc_holds"]
         assert values[f"{traffic}_timely_tcd_small_mean_over_timely_fails"]
-    assert sum("+TCD" in note for note in notes) == 16
+        assert values[f"{traffic}_dcqcn_tcd_medium_mean_over_dcqcn_fails"]  # 2.0 as without
+    assert sum("+TCD" in note for note in notes) == 2 * 2 * 2 * 4
 
 
 def test_verdicts_of_increments_and_thresholds():
