@@ -23,7 +23,7 @@ QUEUE_UNIT = 80  # bytes; the slides name no unit: HPCC's (4.1)
 
 
 class Stamp(NamedTuple):
-    """What a port knows of a packet: when it came and left [ns]; as it left, bytes sent with it, and bytes waiting."""
+    """Record of a port for a packet: when it came and left [ns]; as it left, bytes sent with it, and bytes waiting."""
 
     came: Fraction
     left: Fraction
