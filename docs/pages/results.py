@@ -1,6 +1,6 @@
 """Make what the documentation shows of results: claims' verdicts, figures with thumbnails, notebooks' outputs.
 
-python -m docs.pages.results              all that is stale; what is done is kept if it is interrupted
+python -m docs.pages.results              all that is stale; an interrupted call continues, in a figure's runs too
 python -m docs.pages.results --check      name what is stale, and make nothing
 python -m docs.pages.results NAME ...     these claims, figures or notebooks, stale or not
 python -m docs.pages.results --quick      with figures' fewer values, which their pages then say
@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import json
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -24,6 +25,7 @@ from docs.pages.stamps import ROOT, stamp_of_module, stamp_of_notebook
 RESULTS = ROOT / "docs" / "results"
 FIGURES = RESULTS / "figures"
 CLAIMS = RESULTS / "claims"
+UNFINISHED = ROOT / "docs" / "_build" / "unfinished"  # figures under way, whose next call continues there
 NOTEBOOKS = ROOT / "notebooks"
 THUMBNAIL = 720  # pixels wide
 
@@ -85,14 +87,15 @@ def make_figure(name: str, quick: bool) -> None:
     """Make a figure, and keep its values and a thumbnail."""
     import fluidcc as fc
 
-    began = time.perf_counter()
-    with tempfile.TemporaryDirectory() as folder:
-        result = fc.reproduce(name, folder, quick=quick)
-        picture = next(path for path in result.files if path.suffix == ".png")
-        _thumbnail(picture, FIGURES / f"{name}.webp")
+    began, stamp = time.perf_counter(), figures()[name]
+    folder = UNFINISHED / f"{name}{'-quick' * quick}-{stamp}"
+    result = fc.reproduce(name, folder, quick=quick)
+    picture = next(path for path in result.files if path.suffix == ".png")
+    _thumbnail(picture, FIGURES / f"{name}.webp")
+    shutil.rmtree(folder)
     fields = result.as_dict() | {"quick": quick}
     del fields["files"]
-    _write(FIGURES / f"{name}.json", fields, figures()[name], began)
+    _write(FIGURES / f"{name}.json", fields, stamp, began)
 
 
 def make_notebook(name: str, quick: bool) -> None:

@@ -15,8 +15,9 @@ _LIGHT = 1.98e8  # m/s
 _CHIP, _LOSSLESS_MTU = 0.8 * 1024, 1024  # bytes
 _CELL, _LEAST_PACKET = 144, 64  # bytes
 _GBPS = Rate(1e9 / 8)
-# Pause quanta of 512 bits within which a port obeys, by rate [Gb/s].
-_QUANTA = {10: 67, 25: 80, 40: 118, 50: 147, 100: 394, 200: 453, 400: 905, 800: 905}
+QUANTUM = 512 // 8  # bytes of a pause quantum
+# Pause quanta within which a port obeys, by rate [Gb/s].
+QUANTA = {10: 67, 25: 80, 40: 118, 50: 147, 100: 394, 200: 453, 400: 905, 800: 905}
 
 
 def needed(rate: float, cable: float, mtu: float) -> tuple[float, float]:
@@ -32,6 +33,6 @@ def needed(rate: float, cable: float, mtu: float) -> tuple[float, float]:
         Largest packet of the port [bytes].
     """
     speed = rate / _GBPS
-    nearest = min(_QUANTA, key=lambda known: abs(known - speed))
-    on_the_way = mtu + 2 * cable / _LIGHT * rate + _CHIP + _QUANTA[nearest] * 512 / 8
+    nearest = min(QUANTA, key=lambda known: abs(known - speed))
+    on_the_way = mtu + 2 * cable / _LIGHT * rate + _CHIP + QUANTA[nearest] * QUANTUM
     return _LOSSLESS_MTU + on_the_way, _LOSSLESS_MTU + on_the_way * _CELL / _LEAST_PACKET

@@ -284,7 +284,8 @@ def recovery(r: Fraction = Fraction(4, 100), period: Fraction = Fraction(20, 10*
         | {f"share_after_printed_N_{hosts}": ends for hosts, ends in reached.items()}
         | {f"packets_ms_to_{FULL:.0%}_N_{hosts}_by_phase": each for hosts, each in took.items()},
         [Way(f"periods to {full:.1%}: iteration, logarithm", counts[full], math.ceil(closed[full])) for full in fulls],
-        correction=f"from half the line, whatever N, {times[0.95]:.2f} ms to 95 %, {times[0.98]:.2f} to 98, "
+        correction=f"from half the line with RI = {float(r):g} C, whatever N, {times[0.95]:.2f} ms to 95 %, "
+        f"{times[0.98]:.2f} to 98, "
         f"{times[0.99]:.2f} to 99; in packets to 98 % {middle[10]:.2f} ms at N = 10, {middle[20]:.2f} at N = 20",
         corrected=all(abs(one - times[FULL]) < 0.25 * times[FULL] for one in middle.values()),
         sample=f"{PHASES} runs of packets of {1e3 * QUICK_UNTIL:g} ms for each N, whose burst begins at evenly spaced "

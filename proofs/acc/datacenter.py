@@ -46,8 +46,8 @@ TIERS = {"hosts": "hosts", "tier 1": "ToRs", "tier 2": "Aggs", "tier 3": "cores"
 SIMILAR, INSENSITIVE = 1.15, 1.25  # factors: how far "similar" and "not sensitive" may reach
 EDGES = (0, 10e3, 20e3, 30e3, 50e3, 80e3, 200e3, 1e6, 2e6, 5e6, 10e6, 30e6)  # bytes, ends of bins of Web Search
 
-_ACCS = {f"ACC, RI {ri} Gbps": ACC(ri_high=ri * GBPS, ri_low=ri * GBPS / 10) for ri in (1, 8)} | {
-    f"ACC, P_thresh {p}": ACC(p_thresh=float(p)) for p in (0, 3)
+_ACCS = {f"ACC, RI {ri} Gbps": ACC(ri_high=ri * GBPS, ri_low=ri * GBPS / 10) for ri in (1, 2, 8)} | {
+    f"ACC, P_thresh {p}": ACC(p_thresh=float(p)) for p in (0, 2, 3)
 }
 
 

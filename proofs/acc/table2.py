@@ -1,11 +1,12 @@
 """ACC's Table 2: how often a Clos unit with two failed links deadlocks, under random traffic (6.3, Fig. 12).
 
-A run can take half a minute, and the table has 200, so each is kept as soon as it is made: started again, only those
-that are missing are run.
+A run can take half a minute, and the table has 200, so each is kept as soon as it is made: the same command in the same
+folder runs only those that are missing. Runs of other sources or settings are made again.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from fluidcc import builders
 from fluidcc.builders import clos_unit
 from fluidcc.builders.workloads import poisson_flows
 from fluidcc.engines.packet.buffer_cycle import buffer_cycle
@@ -28,7 +30,7 @@ from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import WIDTH, save, variable
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
 from fluidcc.scenario.model import Scenario
-from fluidcc.version import VERSION
+from fluidcc.workloads.fabrics.run_cache import code
 
 HOSTS, LOAD = 32, 0.6
 SEEDS, UNTIL = 50, 100e-3  # section 6.3
@@ -56,7 +58,7 @@ def unit(scheme: str, seed: int, until: float) -> Scenario:
 def make_table2(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the table."""
     seeds, until = (QUICK_SEEDS, QUICK_UNTIL) if quick else (SEEDS, UNTIL)
-    kept = folder / f"{figure.name}.runs.json"
+    kept = folder / f"{figure.name}{'-quick' * quick}.runs.json"
     runs = _runs(kept, seeds, until)
     data = _data(runs, seeds)
     values = _values(data, buffer_cycle(unit("acc", 0, until)) is not None)
@@ -95,7 +97,7 @@ def make_table2(figure: Figure, folder: Path, quick: bool) -> Result:
 
 def _runs(kept: Path, seeds: int, until: float) -> dict[str, dict[str, float | None]]:
     """Counts of every run, by scheme and seed; kept as they are made."""
-    key = f"fluidcc {VERSION}, {until:g} s"
+    key = made_by(until)
     found: dict[str, Any] = {}
     if kept.exists():
         found = json.loads(kept.read_text()).get(key, {})
@@ -107,6 +109,12 @@ def _runs(kept: Path, seeds: int, until: float) -> dict[str, dict[str, float | N
             write_atomically(kept, json.dumps({key: found}).encode())
             bar(sum(each in found for each in wanted) / len(wanted))
     return {name: found[name] for name in wanted}
+
+
+def made_by(until: float) -> str:
+    """Hash what a run depends on besides scheme and seed: sources and settings."""
+    text = repr((code(Path(builders.__file__).parent), CONTENDERS, NETWORK, HOSTS, LOAD, until))
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def run(name: str, until: float) -> dict[str, float | None]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.proofs.dcqcn.equations import setting
 from fluidcc.proofs.papers import DCQCN
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.verdict.claim import Finding, Way, claim
@@ -93,7 +94,7 @@ def variation() -> Finding:
         # Heun's method with jumps of the marking: first order in the step.
         [Way("oscillations at g = 1/256: step of 1 us, of 0.5 us", oscillations[2], half[2], 0.05)],
         restricted=last > 0,
-        conditions=f"down to g = 1/{1 / GAINS[last]:.0f}",
+        conditions=f"down to g = 1/{1 / GAINS[last]:.0f}, with two flows from line rate ({setting()})",
         sample=sample.fluid(UNTIL, len(GAINS), since=SETTLED),
     )
 
@@ -156,7 +157,7 @@ def gain_and_queue() -> Finding:
             Way("fixed point at g = 1/16 and 1/1024", fixed_points[0], fixed_points[-1]),
         ],
         restricted=falls and means[2] < means[0],
-        conditions=f"runs of 2:1 from line rate (packets of 1000 B, Pmax 1 %): 95th percentiles of {listed(ends)} KB "
+        conditions=f"runs of 2:1 from line rate ({setting()}): 95th percentiles of {listed(ends)} KB "
         f"in the fluid over {1e3 * SETTLED:g} to {1e3 * UNTIL:g} ms, {listed(seen['p95'])} KB in packets, at g = 1/16, "
         f"1/64, 1/256, 1/1024; not the fixed point, which is {fixed_points[0] / 1e3:.2f} KB at each",
         sample=f"{sample.fluid(UNTIL, len(GAINS), since=SETTLED)}; "
@@ -191,7 +192,7 @@ def starvation() -> Finding:
                 for n in (14, 15, 16)
             ),
         ],
-        correction=f"up to {most} flows, which have a fixed point (packets of 1000 B, Pmax 1 %), the queue of a start "
+        correction=f"up to {most} flows, which have a fixed point ({setting()}), the queue of a start "
         "at line rate does not run empty",
         corrected=shares.get(f"N_{most}") == 0,
         sample=sample.fluid(UNTIL, len(shares), since=UNTIL / 2),
@@ -254,7 +255,8 @@ def total() -> Finding:
         {f"total_gbps_{count}": value for count, value in totals.items()},
         [Way("total of 2 senders: packets, fluid", totals[2], float(modelled), 0.05)],
         restricted=all(value > 39 for count, value in totals.items() if count < first),
-        conditions=f"K < {first}, of {', '.join(map(str, SENDERS))}: there the queue cycles and runs empty",
+        conditions=f"K < {first}, of {', '.join(map(str, SENDERS))} ({setting()}): there the queue cycles and "
+        "runs empty",
         sample=f"{incasts()}; {sample.fluid(UNTIL, since=PACKETS_SINCE)}",
     )
 

@@ -16,7 +16,32 @@ C, TAU, TAU_PRIME, T = 5e6, 50e-6, 55e-6, 55e-6
 R_AI, B, F = 40e6 / 8 / PACKET, 10e6 / PACKET, 5
 KMIN, KMAX, PMAX = 5e3, 200e3, 0.01
 DELAY = 50e-6  # tau*, s
+ALPHA = 1.0  # at a flow's start (section 3.1); it falls from there on, before the first CNP too
 NODES = 24  # of the delay, in `rightmost`
+
+
+def setting(*without: str, runs: bool = True) -> str:
+    """Name the conditions that a verdict's numbers depend on: packets, Pmax, R_AI, and alpha before the first CNP.
+
+    Parameters
+    ----------
+    *without : str
+        Of "packets", "Pmax" and "R_AI": what the verdict varies, or names itself.
+    runs : bool
+        Whether flows start in it, so that alpha counts.
+
+    Examples
+    --------
+    >>> setting("Pmax")
+    'packets of 1000 B, R_AI 40 Mb/s, alpha falling from 1 before the first CNP'
+    """
+    parts = {
+        "packets": f"packets of {PACKET:g} B",
+        "Pmax": f"Pmax {PMAX:.0%}",
+        "R_AI": f"R_AI {R_AI * PACKET * 8 / 1e6:g} Mb/s",
+    }
+    named = [words for name, words in parts.items() if name not in without]
+    return ", ".join([*named, f"alpha falling from {ALPHA:g} before the first CNP"] if runs else named)
 
 
 def _odds(keep: Any, packets: Any) -> Any:

@@ -29,6 +29,7 @@ from fluidcc.proofs.dcqcn.equations import (
     T,
     jacobians,
     rightmost,
+    setting,
 )
 from fluidcc.proofs.papers import DCQCN, ECN_OR_DELAY
 from fluidcc.proofs.verdict.claim import Finding, Way, claim
@@ -195,8 +196,9 @@ def unique() -> Finding:
             ),
         ],
         restricted=all(counts[n] == 1 and exists[n] for n in range(1, most + 1)) and not rises(),
-        conditions=f"Pmax = {PMAX:.0%}, and up to {for_both_packets()}: beyond, p* > Pmax, which (5) gives for no "
-        f"queue. Unequal rates, of which (10) does not speak, have one too with a byte counter of "
+        conditions=f"Pmax = {PMAX:.0%}, {setting('packets', 'Pmax', runs=False)}, and up to {for_both_packets()}: "
+        "beyond, p* > Pmax, which (5) gives for no queue. Unequal rates, of which (10) does not speak, have one "
+        "too with a byte counter of "
         f"{SMALL_B * PACKET / 1e3:g} KB, a timer of {SLOW_T * 1e3:g} ms and Pmax = {HIGH_PMAX:.0%} (packets of "
         f"{PACKET:g} B): {low * PACKET / 1.25e8:.2f} and {(C - low) * PACKET / 1.25e8:.2f} Gb/s, p = {p:.4f}, "
         f"{_judged(own[1])}; equal shares there are {_judged(own[0])}",
@@ -236,7 +238,7 @@ def below_one_percent() -> Finding:
         },
         _same((first - 1, first)),
         restricted=all(below[n] for n in range(1, first)),
-        conditions=f"up to {for_both_packets()}",
+        conditions=f"up to {for_both_packets()}; {setting('packets', runs=False)}",
     )
 
 
@@ -250,7 +252,7 @@ def order_of_magnitude() -> Finding:
         {"queue_over_kmin": ratio},
         [Way("queue of 8 flows", queue(marking(8)), _engine(8)["queue_bytes"], 1e-9)],
         restricted=inside == list(range(inside[0], inside[-1] + 1)),
-        conditions=f"N = {inside[0]} to {inside[-1]} (packets of {PACKET:g} B, Pmax = {PMAX:.0%}), within a factor of "
+        conditions=f"N = {inside[0]} to {inside[-1]} ({setting(runs=False)}), within a factor of "
         f"two; {ratio[2]:.2f} times at N = 2, "
         f"{ratio[most]:.1f} times at {most}",
     )
@@ -270,8 +272,8 @@ def cube_root() -> Finding:
         {"too_high_by": above, "too_high_by_as_R_AI_falls_1e12_times": limit, "p_B_of_2_flows": marking(2) * B},
         _same((2, 8, 32)),
         restricted=abs(limit) < 1e-2,
-        conditions="p B << 1 and p T C/N << 1; at the paper's settings it is too high by "
-        + ", ".join(f"{share:.0%} (N = {n})" for n, share in above.items()),
+        conditions=f"p B << 1 and p T C/N << 1; at the paper's settings ({setting('Pmax', runs=False)}) it is "
+        "too high by " + ", ".join(f"{share:.0%} (N = {n})" for n, share in above.items()),
     )
 
 

@@ -14,6 +14,7 @@ import sympy
 
 import fluidcc as fc
 from fluidcc.compiling.settings import our_settings
+from fluidcc.proofs.dcqcn.equations import setting
 from fluidcc.proofs.equilibria.formulas import SHORT, TAU_PRIME, formulas, value
 from fluidcc.proofs.equilibria.marking import PAPER, marking
 from fluidcc.proofs.papers import ECN_OR_DELAY
@@ -193,7 +194,8 @@ def transfer_function() -> Finding:
         {"coefficients_that_are": [n for n in same if same[n]], "margin_degrees": margins},
         ways,
         correction="CC delayed and BB not, EE = S p R, alpha's pole at g/tau' in place of g C/N, and alpha observes "
-        "rates; even so its margins are not the equations' own, "
+        "rates; even so its margins are not the equations' own, at tau* = 50 us ("
+        f"{setting(runs=False)}) "
         + ", ".join(f"{row['equations']:.2f} degrees (N = {n})" for n, row in margins.items()),
         corrected=explained,
     )

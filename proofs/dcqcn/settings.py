@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.proofs.dcqcn.equations import setting
 from fluidcc.proofs.dcqcn.fixed_point import PMAX, marking, queue
 from fluidcc.proofs.papers import DCQCN
 from fluidcc.proofs.shared import sample
@@ -160,8 +161,8 @@ def pmax() -> Finding:
         | {f"queue_empty_share_{n}_percent": share for n, share in empty.items()},
         [halved("pmax_1", "mean_gap", 0.01)],
         restricted=fluid()["pmax_1"]["last_gap"] < 1 and empty[1] == 0 and all(empty[n] > 0 for n in faster),
-        conditions="it converges, and its queue never runs empty; faster, but with an empty queue, are "
-        + ", ".join(f"{n} % (mean gap {gaps[n]:.2f} in place of {gaps[1]:.2f} Gb/s)" for n in faster),
+        conditions=f"it converges ({setting('Pmax')}), and its queue never runs empty; faster, but with an empty "
+        "queue, are " + ", ".join(f"{n} % (mean gap {gaps[n]:.2f} in place of {gaps[1]:.2f} Gb/s)" for n in faster),
         sample=cells(len(gaps), since=FROM),
     )
 
@@ -204,7 +205,7 @@ def shallow() -> Finding:
         {f"packets_utilisation_{n}": value for n, value in used.items()} | {"packets_utilisation_8_kmin_40KB": deeper},
         [Way("utilisation of 2: packets, fluid (1 where the queue is never empty)", used[2], float(modelled), 0.01)],
         restricted=modelled and min(used[2], used[4]) >= 0.99,
-        conditions=f"up to 4 flows; in packets 8 use {used[8]:.1%}, and with Kmin = 40 KB {deeper:.1%}",
+        conditions=f"up to 4 flows ({setting()}); in packets 8 use {used[8]:.1%}, and with Kmin = 40 KB {deeper:.1%}",
         sample=f"{incasts(len(used) + 1)}; {cells(1, since=UNTIL / 4)}",
     )
 
@@ -264,8 +265,8 @@ def second_flow(since: float = 20e-3, until: float = 100e-3) -> Finding:
         {f"{engine}_{key}": value for engine, each in found.items() for key, value in each.items()},
         [Way("peak at least what a second line rate brings in tau*", bool(model["peak_bytes"] > least), True)],
         restricted=rates_alike,
-        conditions=f"mean rates; the first peak of the queue is {model['peak_bytes'] / 1e3:.0f} KB in the fluid, "
-        f"{seen['peak_bytes'] / 1e3:.0f} KB in packets, whose CNPs need not wait for tau* = 50 us",
+        conditions=f"mean rates ({setting()}); the first peak of the queue is {model['peak_bytes'] / 1e3:.0f} KB in "
+        f"the fluid, {seen['peak_bytes'] / 1e3:.0f} KB in packets, whose CNPs need not wait for tau* = 50 us",
         sample=f"{sample.fluid(until, since=since)}; "
         + sample.packets(until, since=since, seeds=SEED, drawn=sample.MARKS),
     )
@@ -295,8 +296,8 @@ def twenty() -> Finding:
         },
         # Random marks of single packets against their expectation, in a cycle of large amplitude.
         [Way("p95: packets, fluid", seen, modelled, 0.2)],
-        correction="20 flows have no fixed point (p* > Pmax); the queue cycles, empty at times, with a p95 of "
-        f"{modelled / 1e3:.0f} KB in the fluid and {seen / 1e3:.0f} KB in packets",
+        correction=f"20 flows have no fixed point (p* > Pmax; {setting()}); the queue cycles, empty at times, with a "
+        f"p95 of {modelled / 1e3:.0f} KB in the fluid and {seen / 1e3:.0f} KB in packets",
         corrected=marking(20) > PMAX and packets(20)["p5"] == 0,
         sample=f"{incasts()}; {sample.fluid(PACKETS_UNTIL, since=PACKETS_SINCE)}",
     )
@@ -334,7 +335,8 @@ def shorter() -> Finding:
         | {f"dctcp_{key}_bytes": theirs[key] for key in ("mean", "p95")}
         | {"dcqcn_utilisation": ours["utilisation"], "dctcp_utilisation": theirs["utilisation"]},
         restricted=ours["mean"] < theirs["mean"] / 2,
-        conditions=f"the mean; DCQCN's cycles reach higher, and use {ours['utilisation']:.0%} of the line",
+        conditions=f"the mean ({setting()}); DCQCN's cycles reach higher, and use {ours['utilisation']:.0%} of the "
+        "line",
         sample=f"DCQCN: {incasts()}; DCTCP: {incasts(drawn='')}",
     )
 

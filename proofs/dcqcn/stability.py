@@ -7,7 +7,7 @@ import functools
 import numpy as np
 from scipy.optimize import newton
 
-from fluidcc.proofs.dcqcn.equations import PACKET, PMAX, C, jacobians
+from fluidcc.proofs.dcqcn.equations import C, jacobians, setting
 from fluidcc.proofs.dcqcn.fixed_point import marking, most_flows, queue
 from fluidcc.proofs.dcqcn.settings import ABOUT, FROM, GAINS, STEP, cells, fluid, halved
 from fluidcc.proofs.papers import DCQCN, ECN_OR_DELAY
@@ -94,8 +94,8 @@ def slower_gain() -> Finding:
             halved("g_1/16", "mean_gap", 0.01),
         ],
         restricted=len(below) > 2 and below == sorted(below, reverse=True) and speeds[256] < speeds[16],
-        conditions=f"in the long run, from g = 1/{low} on: differences decay by {decays}; not in the transient "
-        f"from 40 and 0 Gb/s, whose gap is below 1 Gb/s after {transient} ms",
+        conditions=f"in the long run, from g = 1/{low} on ({setting()}): differences decay by {decays}; not in the "
+        f"transient from 40 and 0 Gb/s, whose gap is below 1 Gb/s after {transient} ms",
         sample=f"the long run is computed; the transient: {cells(len(GAINS), since=FROM)}",
     )
 
@@ -141,8 +141,8 @@ def more_latency() -> Finding:
             ),
         ],
         restricted=at[100]["last_gap"] < 1,
-        conditions=f"the rates; the queue does not settle: beyond tau* = {critical * 1e6:.2f} us it cycles, empty "
-        f"{at[100]['empty']:.0%} of the time",
+        conditions=f"the rates; the queue of two flows ({setting()}) does not settle: beyond tau* = "
+        f"{critical * 1e6:.2f} us it cycles, empty {at[100]['empty']:.0%} of the time",
         sample=cells(len(at)),
     )
 
@@ -169,7 +169,8 @@ def settles(flows: int = 10) -> Finding:
             halved("10_without_queue", "most_queue", 0.05),
         ],
         restricted=amplitude["from_line_rate"] < ABOUT * fixed_point,
-        conditions=f"from line rate; from its rates and alpha, but without a queue, {flows} flows cycle for ever, with "
+        conditions=f"from line rate ({setting()}); from the fixed point's rates and alpha, but without a queue, "
+        f"{flows} flows cycle for ever, with "
         f"up to {at['without_queue']['most_queue'] / 1e3:.0f} KB",
         sample=cells(len(at)),
     )
@@ -224,9 +225,9 @@ def margin(flows: int = 10) -> Finding:
                 at["most_queue"] - at["least_queue"] < ABOUT * queue(marking(flows)),
             )
         ],
-        correction=f"by its roots stable for all N <= {most} that have a fixed point (packets of {PACKET:g} B, Pmax "
-        f"{PMAX:.0%}); least so, to {1e6 * min(critical.values()):.1f} us, at N = "
-        f"{min(critical, key=lambda n: critical[n])}. From its rates and alpha, but without a queue, "
+        correction=f"by its roots stable for all N <= {most} that have a fixed point ({setting()}); "
+        f"least so, to {1e6 * min(critical.values()):.1f} us, at N = "
+        f"{min(critical, key=lambda n: critical[n])}. From the fixed point's rates and alpha, but without a queue, "
         f"{', '.join(cycling)} of 7, 8, 9, 10 and 14 flows cycle all the same; beyond {most} there is no fixed point",
         corrected=min(critical.values()) > 50e-6,
         sample=f"the verdict is computed; beside it {cells(6)}",

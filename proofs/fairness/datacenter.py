@@ -54,16 +54,26 @@ def contenders() -> dict[str, dict[str, Any]]:
 
 
 def study(name: str, folder: Path, quick: bool, **options: Any) -> FabricStudy:
-    """Run a benchmark, stored next to the pictures that share its runs; slowdowns are over Swift's time alone."""
+    """Run a benchmark, stored next to the pictures that share its runs; slowdowns are over Swift's time alone.
+
+    Parameters
+    ----------
+    name : str
+        Of `TRAFFIC`.
+    folder : Path
+    quick : bool
+        64 hosts, 0.2 ms and two seeds.
+    **options
+        As of `fluidcc.fabric`, which go before the benchmark's: ``until="50ms", seeds=1`` is the paper's time.
+    """
     traffic = TRAFFIC[name]
+    own: dict[str, Any] = {"until": 0.2e-3 if quick else traffic.until, "seeds": 2 if quick else SEEDS}
     found = fabric(
         contenders(),
         SMALL if quick else TREE,
         workload=traffic.workload,
         load=LOAD,
-        until=0.2e-3 if quick else traffic.until,
-        seeds=2 if quick else SEEDS,
         folder=folder / f"fairness-{name}-{'quick-' if quick else ''}runs",
-        **options,
+        **own | options,
     )
     return on_one_base(found, "Swift")

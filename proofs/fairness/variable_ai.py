@@ -225,7 +225,7 @@ def no_feedback(
         conditions=(
             "as boundedness: an increase can itself make tokens, but is at most AI_Cap base_AI, and at most AI_Cap "
             "base_AI/(1 + n/8), or base_AI, in the n-th such RTT in a row; it ends if base_AI alone stays below "
-            "Token_Thresh, "
+            f"Token_Thresh, with {BASE} Mb/s on {rate_mbps / 1000:g} Gb/s and {trip_us} us, "
             f"as with {named(ends, True)} flows, and does not with {named(ends, False)}"
         ),
         sample=f"{HISTORIES} drawn histories of {LENGTH} round trips, seed 2, each exactly: bound and reset hold in "

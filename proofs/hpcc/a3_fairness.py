@@ -145,7 +145,7 @@ def beyond(flows: int = 16, w_ai: float = 300.0) -> Finding:
         fc.simulate(fc.incast(flows, rate="100Gbps", scheme=fc.HPCC(w_ai=each)), PACKETS, engine="packet").summary
         for each in (w_ai / 2, w_ai)
     ]
-    used = [run["utilisation"] for run in runs]
+    used, size = [run["utilisation"] for run in runs], fc.incast(1, scheme="hpcc").packet_size
     return Finding(
         {"at equilibrium (A.3)": at_equilibrium, "packets": predicted > 0 and used[1] >= used[0]},
         {
@@ -160,9 +160,9 @@ def beyond(flows: int = 16, w_ai: float = 300.0) -> Finding:
         },
         [Way("queue: N W_AI - (1 - eta) B T, iteration", predicted, queue, 1e-9)],
         restricted=(at_equilibrium and runs[1]["queue_bytes"]["max"] < product) or None,
-        conditions="at equilibrium; packets' queue is bounded, by "
-        f"{runs[1]['queue_bytes']['max'] / 1e3:.1f} KB, but cycles and runs empty: {used[1]:.1%} are used, and within "
-        f"the rule {used[0]:.1%}",
+        conditions=f"at equilibrium; with W_AI = {w_ai:g} B, {flows} flows and packets of {size:g} B the queue is "
+        f"bounded, by {runs[1]['queue_bytes']['max'] / 1e3:.1f} KB, but cycles and runs empty: {used[1]:.1%} are "
+        f"used, and within the rule, with {w_ai / 2:g} B, {used[0]:.1%}",
         sample=sample.packets(PACKETS, len(runs), since=PACKETS / 2),
     )
 

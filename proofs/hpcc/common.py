@@ -12,7 +12,7 @@ import xarray as xr
 from fluidcc.builders import incast
 from fluidcc.results import metrics
 from fluidcc.results.trace import Trace
-from fluidcc.scenario.model import Scenario
+from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.schemes.hpcc import PRESETS
 
 # Algorithm 1 as printed, and what the authors' public simulator does: section 5.4 was made with a simulator.
@@ -24,6 +24,12 @@ def hpcc_incast(senders: int, preset: str = "hpcc-eval", **parameters: Any) -> S
     found = PRESETS[preset]
     scheme = dataclasses.replace(found.scheme, **parameters)
     return incast(senders, rate="100Gbps", delay="1us", scheme=scheme, **found.network)
+
+
+def increase(scenario: Scenario) -> str:
+    """Name the conditions that a verdict's numbers depend on: W_AI, and the payload of packets."""
+    found = resolve(scenario)
+    return f"W_AI = {found.flows[0].scheme.w_ai:g} B, packets of {found.packet_size:g} B"
 
 
 def drain_time(time: np.ndarray, queue: np.ndarray) -> float:

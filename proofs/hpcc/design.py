@@ -112,6 +112,8 @@ def incast(senders: int, engine: str) -> dict[str, float]:
 
 @claim("hpcc-32-one-round", HPCC, "3.2", "an incast is resolved with only one round of adjustment", slow=True)
 def one_round(senders: int = 16) -> Finding:
+    from fluidcc.proofs.hpcc.common import hpcc_incast, increase
+
     # A.2 on one link, exactly, from rates of any ratio.
     rates = [Fraction(n + 1, 3) for n in range(senders)]
     after = [rate / sum(rates) for rate in rates]
@@ -131,8 +133,8 @@ def one_round(senders: int = 16) -> Finding:
             Way("peak: packets, what one RTT brings", seen[senders, "packet"]["peak"], senders - 1, 0.1),
         ],
         restricted=sum(after) == 1,
-        conditions=f"A.2's rates; in packets the queue takes {late[2]:.1f} (2 senders) to {late[senders]:.1f} RTTs "
-        "longer to drain than if nothing more were sent",
+        conditions=f"A.2's rates; in packets ({increase(hpcc_incast(senders))}) the queue takes {late[2]:.1f} (2 "
+        f"senders) to {late[senders]:.1f} RTTs longer to drain than if nothing more were sent",
         sample=f"{sample.packets(ROUND, len(late))}; {sample.fluid(ROUND, len(late))}",
     )
 
@@ -200,7 +202,7 @@ def queue_by_increase() -> Finding:
 def settings(similar: float = ABOUT) -> Finding:
     """A 16:1 incast of 500 KB each, and one that goes on; "similar" is within 10 %."""
     import fluidcc as fc
-    from fluidcc.proofs.hpcc.common import hpcc_incast
+    from fluidcc.proofs.hpcc.common import hpcc_incast, increase
 
     last: dict[tuple[float, int], float] = {}
     waits: dict[tuple[float, int], float] = {}
@@ -232,7 +234,7 @@ def settings(similar: float = ABOUT) -> Finding:
             for eta in (0.95, 0.98)
         ],
         restricted=spread["fct"] < similar,
-        conditions="completion times; the 95th percentile of the queue goes from "
+        conditions=f"completion times ({increase(plain)}); the 95th percentile of the queue goes from "
         f"{min(waits.values()) / 1e3:.1f} to {max(waits.values()) / 1e3:.1f} KB",
         sample=f"an incast for each of {len(last)} settings; {sample.packets(FINITE, len(last))}, and of endless ones: "
         f"{sample.packets(ENDLESS, len(waits), since=SINCE)}",

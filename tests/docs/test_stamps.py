@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
+from PIL import Image
 
 from docs.pages import results, stamps
+from fluidcc.proofs.verdict.figure import Figure, Result
 from tests.notebooks import nbformat
 
 
@@ -73,3 +76,29 @@ def test_a_result_of_nothing_is_stale(tmp_path: Path, monkeypatch: pytest.Monkey
     found = list(results.stale())
     assert ("claim", "no-such-claim") in found
     assert ("claim", "hpcc-a2-finite") in found  # missing
+
+
+def test_a_figure_continues_where_it_was_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it kept is there in the next call, of the same sources alone, and gone when it is made."""
+    monkeypatch.setattr(results, "UNFINISHED", tmp_path / "unfinished")
+    monkeypatch.setattr(results, "FIGURES", tmp_path / "figures")
+    monkeypatch.setattr(results, "figures", lambda: {"one": "a1"})
+    seen: list[list[str]] = []
+
+    def made(name: str, folder: Path, *, quick: bool) -> Result:
+        folder.mkdir(parents=True, exist_ok=True)
+        seen.append([path.name for path in folder.iterdir()])
+        (folder / "runs.json").write_text("{}")
+        if len(seen) == 1:
+            raise KeyboardInterrupt
+        Image.new("RGB", (8, 8)).save(folder / "one.png")
+        return Result(Figure("one", "", "", cast(Any, made)), {"drops": 0.0}, {}, (folder / "one.png",))
+
+    monkeypatch.setattr("fluidcc.reproduce", made)
+    with pytest.raises(KeyboardInterrupt):
+        results.make_figure("one", quick=False)
+    results.make_figure("one", quick=True)
+    results.make_figure("one", quick=False)
+    assert seen == [[], [], ["runs.json"]]
+    assert list((tmp_path / "unfinished").iterdir()) == []
+    assert (tmp_path / "figures" / "one.webp").is_file()

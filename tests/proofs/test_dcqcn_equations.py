@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fluidcc.proofs.dcqcn.equations import C, jacobians, rightmost
+from fluidcc import incast
+from fluidcc.proofs.dcqcn import equations
+from fluidcc.proofs.dcqcn.equations import C, jacobians, rightmost, setting
 from fluidcc.proofs.dcqcn.fixed_point import HIGH_PMAX, SLOW_T, SMALL_B, marking, most_flows, unequal
 
 
@@ -39,3 +41,16 @@ def test_the_last_fixed_point_depends_on_the_packets_size(packet: float, most: i
     found, where = most_flows(packet)
     assert found == most
     assert where == pytest.approx(meets, abs=5e-3)
+
+
+def test_conditions_are_those_of_the_runs() -> None:
+    """What verdicts name is what the engines take for the paper's settings, and each can be left out."""
+    scenario = incast(2)
+    scheme, marking_of = scenario.flows[0].scheme, scenario.links[0].marking
+    assert marking_of is not None
+    assert (scenario.packet_size, marking_of.pmax) == (equations.PACKET, equations.PMAX)
+    assert scheme.rate_ai == equations.R_AI * equations.PACKET
+    assert (scheme.initial_alpha, scheme.alpha_update) == (equations.ALPHA, "restarted")
+    whole = "packets of 1000 B, Pmax 1%, R_AI 40 Mb/s, alpha falling from 1 before the first CNP"
+    assert setting() == whole
+    assert setting("Pmax", runs=False) == "packets of 1000 B, R_AI 40 Mb/s"

@@ -1,5 +1,7 @@
 """ACC's figures of whole fabrics: quick runs, what their data satisfies, and verdicts that follow from slowdowns."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -15,11 +17,14 @@ PICTURES = {"acc-fig13": (1650, 1110)} | dict.fromkeys(
 )
 
 
+SCHEMES = {"acc-fig13": fig13.IN_FIG13, "acc-fig14": fig13.COMPARED, "acc-fig15": fig13.COMPARED}
+
+
 @pytest.mark.parametrize("name", PICTURES)
 def test_slowdowns(name, tmp_path):
     result, data = made(name, tmp_path, PICTURES[name])
     case = sensitivity.CASES.get(name)
-    assert data["scheme"].values.tolist() == list(case.variants if case else fig13.COMPARED)
+    assert data["scheme"].values.tolist() == list(case.variants if case else SCHEMES[name])
     assert data["tier"].values.tolist() == list(datacenter.TIERS)
     # Every flow is in one bin, and every scheme has the same flows; incasts' are not among them.
     np.testing.assert_array_equal(data["bin_flows"].sum("bin"), data["flows"])
@@ -40,14 +45,20 @@ def test_figures_of_one_traffic_share_their_runs(tmp_path, monkeypatch):
 
 
 def test_contenders_are_of_section_6():
-    names = ("ACC", "HPCC", "DCQCN", "TIMELY", "ACC without halts", "ACC, RI 8 Gbps", "ACC, P_thresh 0")
+    names = (*fig13.IN_FIG13, "ACC without halts")
+    names += tuple(name for case in ("acc-fig18", "acc-fig19") for name in sensitivity.CASES[case].variants)
     found = datacenter.contenders(names)
     assert all(of["pfc"].xoff == XOFF and of["buffer"] == "32MB" for of in found.values())
     assert found["DCQCN"]["marking"] == CONTENDERS["dcqcn"].marking
     assert found["ACC without halts"]["scheme"].halt is False
-    eight = found["ACC, RI 8 Gbps"]["scheme"]
-    assert (eight.ri_high, eight.ri_low) == (8e9 / 8, 0.8e9 / 8)
-    assert found["ACC, P_thresh 0"]["scheme"].p_thresh == 0.0
+    for without, better in fig13.WITH_TCD.items():  # 6.1: the same code, with TCD's marks
+        assert found[better]["scheme"] == dataclasses.replace(found[without]["scheme"], tcd=True)
+        assert found[better]["marking"] == found[without]["marking"]
+    for ri in (1, 2, 8):  # B.1: between 1G and 8G; 4G is the default
+        of = found[f"ACC, RI {ri} Gbps"]["scheme"]
+        assert (of.ri_high, of.ri_low) == (ri * 1e9 / 8, ri * 0.1e9 / 8)
+    for periods in (0, 1, 2, 3):
+        assert found["ACC" if periods == 1 else f"ACC, P_thresh {periods}"]["scheme"].p_thresh == periods
     assert {found[name]["marking"] for name in names if name.startswith("ACC")} == {found["ACC"]["marking"]}
 
 
@@ -81,6 +92,22 @@ def test_verdicts_of_halts():
     assert values["more_pauses_hosts_holds"]
     assert values["more_pauses_tors_fails"]  # not one more
     assert len(notes) == 10
+
+
+def test_verdicts_of_tcd():
+    """Half of DCQCN's time and still twice ACC's: both hold; as long as TIMELY's, neither longer nor shorter: fails."""
+    slow = {"ACC": 1.0, "HPCC": 1.0, "DCQCN": 4.0, "TIMELY": 3.0, "DCQCN+TCD": 2.0, "TIMELY+TCD": 3.0}
+    found = study_of({name: seeds(small, 2.0, 2.0) for name, small in slow.items()})
+    values, notes = {}, []
+    fig13._times(dict.fromkeys(fig13.WORDS, found), values, notes)
+    for traffic in fig13.WORDS:
+        assert values[f"{traffic}_dcqcn_tcd_small_mean_over_dcqcn"] == pytest.approx(0.5)
+        assert values[f"{traffic}_dcqcn_tcd_small_mean_over_dcqcn_holds"]
+        assert values[f"{traffic}_dcqcn_tcd_small_p99_over_acc"] == pytest.approx(2.0)
+        assert values[f"{traffic}_dcqcn_tcd_small_p99_over_acc_holds"]
+        assert values[f"{traffic}_timely_tcd_small_mean_over_timely_fails"]
+        assert values[f"{traffic}_dcqcn_tcd_medium_mean_over_dcqcn_fails"]  # 2.0 as without
+    assert sum("+TCD" in note for note in notes) == 2 * 2 * 2 * 4
 
 
 def test_verdicts_of_increments_and_thresholds():

@@ -51,6 +51,24 @@ def test_figures_of_one_traffic_share_their_runs(folder, monkeypatch):
         np.testing.assert_array_equal(one.slowdown["completion"].values, other.slowdown["completion"].values)
 
 
+@pytest.mark.parametrize("quick", [True, False])
+def test_arrivals_may_last_as_long_as_the_papers(quick, tmp_path, monkeypatch):
+    """Fifty milliseconds and one seed go before the benchmark's own, and before those of a quick run."""
+    asked = {}
+
+    def stopped(*places, **options):
+        asked.update(options)
+        raise InterruptedError
+
+    monkeypatch.setattr(datacenter, "fabric", stopped)
+    with pytest.raises(InterruptedError):
+        datacenter.study("hadoop", tmp_path, quick, until="50ms", seeds=1)
+    assert (asked["until"], asked["seeds"]) == ("50ms", 1)
+    with pytest.raises(InterruptedError):
+        datacenter.study("hadoop", tmp_path, quick)
+    assert (asked["until"], asked["seeds"]) == ((0.2e-3, 2) if quick else (3e-3, 5))
+
+
 def test_what_is_compared():
     made = datacenter.contenders()
     assert {name: (of["scheme"].vai, of["scheme"].sampling) for name, of in made.items()} == {

@@ -64,6 +64,7 @@ REACHED = {
     "dcqcn-52-alpha-timer": "holds",
     "dcqcn-4-pfc": "holds",
     "dcqcn-4-static": "false-as-printed",
+    "dcqcn-4-flight": "holds-with-conditions",
     "dcqcn-4-dynamic": "holds-with-conditions",
     "dcqcn-52-strawman": "holds",
     "dcqcn-52-remedies": "holds",
@@ -79,6 +80,7 @@ REACHED = {
     "hpccpp-unmodified-queue": "holds",
     "hpccpp-ai": "false-as-printed",
     "hpccpp-flits": "false-as-printed",
+    "hpccpp-ifa": "holds-with-conditions",
     "sf-condition": "holds",
     "sf-beta": "false-as-printed",
     "sf-closed": "holds",
@@ -236,6 +238,7 @@ def verdict(name, **changed):
         ("vai-bank", {"bank_cap": 1001}, "false-as-printed"),
         ("acc-32-ack-rate", {"hosts": 10}, "false-as-printed"),
         ("dcqcn-61-delay", {"queue": 120_000}, "false-as-printed"),
+        ("dcqcn-4-flight", {"printed": "24.0"}, "false-as-printed"),  # none of the four sums
         ("dcqcn-33-packets", {"size": 1000}, "false-as-printed"),
         ("vai-6-delay", {"queue": Fraction(60_000)}, "false-as-printed"),
         ("vai-2-swift", {"max_mdf": Fraction(3, 5)}, "false-as-printed"),
@@ -291,7 +294,13 @@ def test_shares_of_workloads_follow_from_the_tables(monkeypatch, name):
 def test_a_fixed_point_is_named_with_its_packets_pmax_and_stability():
     """The text is of the numbers found: either size of packet, Pmax, and that neither split is stable."""
     text = published("dcqcn-51-unique").finding.conditions
-    for part in ("14 flows with packets of 1000 B", "10 flows with packets of 1500 B", "10.85", "Pmax = 1%"):
+    for part in (
+        "14 flows with packets of 1000 B",
+        "10 flows with packets of 1500 B",
+        "10.85",
+        "Pmax = 1%",
+        "R_AI 40 Mb/s",
+    ):
         assert part in text
     assert re.findall(r"(stable|unstable) \(root", text) == ["unstable", "unstable"]
 
@@ -326,6 +335,8 @@ def test_the_increase_that_is_claimed_is_computed_in_two_ways():
         ("vai-default-ai", "_load_at_equilibrium", lambda flows, increase: 0.95 + 1.001 * flows * increase),
         ("dcqcn-4-pfc", "shared", lambda: Fraction(12_000_000 - 8 * 32 * 22_401)),
         ("dcqcn-4-static", "shared", lambda: Fraction(12_000_000 - 8 * 32 * 22_401)),
+        ("dcqcn-4-flight", "needed", lambda rate, cable, mtu: (18_471.0, 0.0)),  # the cable one way only
+        ("dcqcn-4-flight", "counted", lambda cable, quanta: np.array([[20_852, 22_389]])),
         ("dcqcn-33-packets", "LINE", Fraction(5_050_000_000)),
         ("dcqcn-61-delay", "delay_behind", lambda queue, rate: (queue + 1) / rate),
         ("hpcc-52-queue-delay", "delay_behind", lambda queue, rate: (queue + 1) / rate),
@@ -336,6 +347,7 @@ def test_the_increase_that_is_claimed_is_computed_in_two_ways():
         ("acc-64-fct", "share_below", lambda table, size: 0.6),
         ("hpcc-52-rtts", "mouse", lambda: 5.5e-6),
         ("hpcc-54-wai-16", "ETA", Fraction(94, 100)),
+        ("hpccpp-ifa", "load", lambda new, old, arrivals=False: Fraction(3, 2)),
         ("hpccpp-rx-feedback", "PERIOD", 4e-6),
         ("hpccpp-rx-feedback", "ETA", Fraction(1)),
         ("hpccpp-rx-feedback", "answers", lambda flows: (25_287, 2_000)),
