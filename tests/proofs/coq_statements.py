@@ -32,6 +32,7 @@ _COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
 _EQUATED = {"=": True, "==": True, "<>": False}
 _OPENING = {"forall", "exists", "exists!", "if", "let"}
 _WORDS = {*_OPENING, "match", "fun", "then", "else", "in", "with", "end"}
+_DEFINING = re.compile(r"(?:Definition|Fixpoint|Let|Record|Inductive)\b")
 Scope = Mapping[str, Any]
 Term = Callable[[Scope], Any]
 Equal = Callable[[Any, Any], bool]
@@ -42,11 +43,14 @@ LIBRARY: Mapping[str, Any] = {
     "S": lambda n: n + 1,
     "INR": lambda n: max(n, 0),
     "nil": (),
+    "True": True,
+    "False": False,
     "PI": math.pi,
     "Rabs": abs,
     "exp": math.exp,
     "sqrt": math.sqrt,
     "C": math.comb,
+    **dict.fromkeys(("IZR", "inject_Z", "Z.of_nat"), lambda n: n),
     **dict.fromkeys(("Rmax", "Qmax"), lambda x, y: max(x, y)),
     **dict.fromkeys(("Rmin", "Qmin", "Nat.min"), lambda x, y: min(x, y)),
     **dict.fromkeys(("Rle_dec",), lambda x, y: x <= y),
@@ -160,11 +164,12 @@ def defined(
     equal : callable
         As of `holds`.
     change : tuple of str, optional
-        A text that the file has once, and another for it: a slip.
+        A text that the file's definitions have once, and another for it: a slip.
     """
     scope: dict[str, Any] = dict(LIBRARY)
     for name in _with_required(module):
-        text = " ".join(plain(sources()[name]).split())
+        sentences = re.split(r"\.(?=\s|$)", " ".join(plain(sources()[name]).split()))
+        text = ". ".join(each.strip() for each in sentences if _DEFINING.match(each.strip()))
         if change and name == module:
             text = changed(text, *change)
         for sentence in re.split(r"\.(?=\s|$)", text):
@@ -223,8 +228,8 @@ def _meanings(sentence: str, scope: Scope, domains: Domains, equal: Equal) -> di
             name: functools.partial(lambda k, record: record[k], k) for k, name in enumerate(fields)
         }
     if found := re.match(r"Inductive \w+ : Set := (.*)", sentence):
-        cases = [(case.split()[0], _bound_in(case.partition(" ")[2])) for case in found[1].split("|") if case.strip()]
-        return {name: _Constructor(name, len(names)) for name, names in cases}
+        cases = [each.strip().partition(" ") for each in found[1].split("|") if each.strip()]
+        return {name: _Constructor(name, len(_bound_in(binders))) for name, _, binders in cases}
     return {}
 
 
