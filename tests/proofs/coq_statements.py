@@ -89,9 +89,16 @@ def verdicts(name: str, change: tuple[str, str], examples: Iterable[Example]) ->
         Whether the theorem holds on all; it must.
     bool
         Whether the changed one does; if it says too much it must not.
+
+    Raises
+    ------
+    ValueError
+        If no example meets the theorem's premises.
     """
     statement = theorems()[name].statement
     other, kept = changed(statement, *change), list(examples)
+    if all(holds(statement, *one, concludes=False) for one in kept):
+        raise ValueError(f"{name}: no example meets its premises")
     return all(holds(statement, *one) for one in kept), all(holds(other, *one) for one in kept)
 
 
@@ -116,7 +123,9 @@ def within(relative: float, absolute: float = 0.0) -> Equal:
     return equal
 
 
-def holds(statement: str, known: Scope, domains: Domains, equal: Equal = operator.eq) -> bool:
+def holds(
+    statement: str, known: Scope, domains: Domains, equal: Equal = operator.eq, *, concludes: bool = True
+) -> bool:
     """Evaluate a statement.
 
     Parameters
@@ -129,9 +138,12 @@ def holds(statement: str, known: Scope, domains: Domains, equal: Equal = operato
         Values of each bound variable, by its name.
     equal : callable
         Meaning of ``=``, such as `within` for floats; ``<`` and ``<=`` are those of the numbers always.
+    concludes : bool
+        False: read the conclusion as false, so that the statement holds only if its premises are never met.
     """
     binders, body = split(statement)
-    return bool(_Reader(f"forall {binders}, {body}" if binders else body, domains, equal).term(known))
+    text = f"forall {binders}, {body}" if binders else body
+    return bool(_Reader(text, domains, equal, concludes=concludes).term(known))
 
 
 def split(statement: str) -> tuple[str, str]:
@@ -251,7 +263,9 @@ def _bound_in(text: str) -> list[str]:
 class _Reader:
     """A recursive-descent reader; `term` is the meaning of the whole text."""
 
-    def __init__(self, text: str, domains: Domains, equal: Equal, *, only_bound: bool = False) -> None:
+    def __init__(
+        self, text: str, domains: Domains, equal: Equal, *, concludes: bool = True, only_bound: bool = False
+    ) -> None:
         text = re.sub(r"%\w+", "", text)
         self.tokens = _TOKENS.findall(text)
         if "".join(self.tokens) != re.sub(r"\s+", "", text):
@@ -262,7 +276,7 @@ class _Reader:
             self.names = self.bound()
             return
         self.domains = {name: list(values) for name, values in domains.items()}
-        self.term = self.arrow()
+        self.term = self.arrow() if concludes else self.premises()
         if self.tokens:
             raise ValueError(f"cannot read from {' '.join(self.tokens[:9])}")
 
@@ -274,6 +288,21 @@ class _Reader:
         if expected and token not in expected:
             raise ValueError(f"{token} where {' or '.join(expected)} was expected")
         return token
+
+    def premises(self) -> Term:
+        """Read a statement whose conclusion is taken for false."""
+        if self.peek() == "forall":
+            self.take()
+            names = self.bound()
+            self.take(",")
+            return _quantified(all, names, self.domains, self.premises())
+        first = self.either() if self.peek() not in _OPENING else self.arrow()
+        if self.peek() == "->":
+            self.take()
+            then = self.premises()
+            return lambda scope: not first(scope) or then(scope)
+        self.tokens.clear()  # what is left of an equivalence
+        return lambda scope: False
 
     def arrow(self) -> Term:
         if self.peek() in ("forall", "exists", "exists!"):

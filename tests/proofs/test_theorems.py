@@ -148,6 +148,21 @@ def test_floats_are_equal_within_a_tolerance_and_no_less_than_others() -> None:
     assert is_so(": (x, 1) = (1, 1) /\\ (x, 1) <> (1, 2)", 1 + 1e-13)
 
 
+def test_a_theorem_whose_premises_no_example_meets_is_refused() -> None:
+    """Notice examples on which a statement says nothing."""
+    change = "(1 <= n)", "(0 <= n)"
+    first = Example({"links": 1, "load": lambda n, i: 1, "capacity": lambda i: 1}, {"n": [1], "i": [0]})
+    assert verdicts("hpcc.pareto.load_at_most_capacity", change, [first]) == (True, True)
+    with pytest.raises(ValueError, match="premises"):
+        verdicts("hpcc.pareto.load_at_most_capacity", change, [first._replace(domains={"n": [0], "i": [0]})])
+    for statement, met in (
+        (": 1 < 2", True),
+        (": 2 < 1 -> 1 < 2", False),
+        (": forall n, n = 1 -> n = 0 <-> n = 2", True),
+    ):
+        assert holds(statement, {}, {"n": [0, 1]}, concludes=False) is not met
+
+
 def test_definitions_are_read_with_those_that_they_use() -> None:
     """Notice a definition that is passed over, and a slip that changes nothing."""
     A, C = np.array([[1, 1], [0, 1]]), [3, 1]
