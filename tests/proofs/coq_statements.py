@@ -219,7 +219,9 @@ class _Definition:
         return _Reader(self.text, self.domains, self.equal).term
 
     def __call__(self, *values: Any) -> Any:
-        return self.body({**self.scope, **dict(zip(self.names, values, strict=True))})
+        """Apply it; its body may be a function of the arguments that its head does not name."""
+        own, more = values[: len(self.names)], values[len(self.names) :]
+        return _applied(self.body({**self.scope, **dict(zip(self.names, own, strict=True))}), list(more))
 
 
 def _meanings(sentence: str, scope: Scope, domains: Domains, equal: Equal) -> dict[str, Any]:
@@ -591,13 +593,13 @@ def _takes(meant: Callable[..., Any]) -> int:
 
 
 def _call(function: Term, arguments: list[Term]) -> Term:
-    def called(scope: Scope) -> Any:
-        meant = function(scope)
-        values = [argument(scope) for argument in arguments]
-        while values:
-            takes = _takes(meant)
-            now, values = values[:takes], values[takes:]
-            meant = meant(*now) if len(now) == takes else functools.partial(meant, *now)
-        return meant
+    return lambda scope: _applied(function(scope), [argument(scope) for argument in arguments])
 
-    return called
+
+def _applied(meant: Any, values: list[Any]) -> Any:
+    """Apply a function to arguments one by one, as Coq does: to fewer than it takes, or more."""
+    while values:
+        takes = _takes(meant)
+        now, values = values[:takes], values[takes:]
+        meant = meant(*now) if len(now) == takes else functools.partial(meant, *now)
+    return meant

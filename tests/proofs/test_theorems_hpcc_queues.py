@@ -146,10 +146,10 @@ FIRST = 8  # packets; Coq's recursion begins anew for each
 
 
 @pytest.mark.parametrize(
-    "change", [None, ("arrival 0 + 1", "arrival 0"), ("Rlt_dec t (departure k)", "Rle_dec t (departure k)")]
+    "change", [None, ("arrival 0 + 1", "arrival 0"), (": R := departure m - 1", ": R := departure m")]
 )
 def test_definitions_in_coq_are_what_a_fifo_does(change: Change) -> None:
-    """Notice a recursion that is not the server's, or a packet that is counted as it leaves."""
+    """Notice a recursion that is not the server's, or a wait that includes the service."""
     same = True
     for replay in (*STABLE, *OVERLOADED):
         known, domains, _ = replay.example()
