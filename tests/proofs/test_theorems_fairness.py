@@ -323,3 +323,19 @@ def test_hpcc_s_loop_ends_iff_its_own_increase_makes_no_tokens() -> None:
     change = "(flows * base_ai of - spare)", "(flows * base_ai of)"
     examples = [hpcc_loop(SETTINGS[0])]
     assert verdicts("fairness.feedback.hpcc_feedback_ends_iff", change, examples) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "change", [None, ("answer (additive_increase of after)", "answer (additive_increase of (fst now))")]
+)
+def test_a_turn_in_coq_is_one_of_the_rules(change: Change) -> None:
+    """Notice an increase that is asked for before the round trip's tokens are there, and another queue of HPCC's."""
+    of, (flows, spare, trip) = SETTINGS[0], (40, 64.0, 0.5)
+    queue = Answer(0.0, flows, spare, trip)
+    coq = defined("fairness.feedback", outside(of) | {"none": lambda congestion: congestion == 0}, change=change)
+    coq["answer"] = functools.partial(coq["hpcc_queue"], flows, spare, trip)
+    now, same = (Sender(24.0, 0.5), 130.0), True
+    for following in turns(of, queue, now)[1:6]:
+        now = coq["turn"](now)
+        same &= within(1e-9)(now, following)
+    assert same is (change is None)

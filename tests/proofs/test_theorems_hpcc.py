@@ -47,18 +47,23 @@ def additive(
     return fc.theory.additive_increase(A, *at, steps=steps, **given).rates.tolist()
 
 
-def network(A: np.ndarray, C: Sequence[Any]) -> dict[str, Any]:
-    """Give a network's names their meaning: utilisations are those of `fluidcc.theory`'s results."""
-
-    def used(rates: Vector) -> np.ndarray:
-        return Rates(A, np.array(C), np.array([listed(rates, A.shape[1])]), "").utilization[0]
-
+def given(A: np.ndarray, C: Sequence[Any]) -> dict[str, Any]:
+    """Give the fields of Coq's networks their meaning."""
     return {
         "links": A.shape[0],
         "paths": A.shape[1],
         "crosses": lambda i, j: bool(A[i, j]),
         "capacity": vector(C),
-        "crossing": lambda i: int(A[i].sum()),
+    }
+
+
+def network(A: np.ndarray, C: Sequence[Any]) -> dict[str, Any]:
+    """Give names of a network their meaning: utilisations are those of `fluidcc.theory`'s results."""
+
+    def used(rates: Vector) -> np.ndarray:
+        return Rates(A, np.array(C), np.array([listed(rates, A.shape[1])]), "").utilization[0]
+
+    return given(A, C) | {
         "link_use": lambda rates, i: used(rates)[i],
         "link_load": lambda rates, i: used(rates)[i] * C[i],
         "path_use": lambda rates, j: on_path(A, used(rates)).max(axis=0)[j],
@@ -94,7 +99,9 @@ def at_rest() -> list[Example]:
         if not A.any(axis=0).all():
             continue
         run = additive(A, C, [1] * PATHS, steps=STEPS, increase=increase, target=target)[-1]
-        assert equilibrium(A, np.float64(C), increase=float(increase), target=float(target)) == pytest.approx(run)
+        assert equilibrium(A, [float(c) for c in C], increase=float(increase), target=float(target)) == pytest.approx(
+            run
+        )
         rates = [Fraction(rate).limit_denominator(LARGEST) for rate in run]
         known = network(A, C) | {"target": target, "a": increase, "rates": vector(rates)}
         rule = defined("hpcc.additive_increase", known)["next_rate"]
@@ -136,7 +143,7 @@ def test_a_theorem_holds_at_the_equilibria_of_random_networks(name: str) -> None
 def test_the_update_in_coq_is_the_recursion_s(change: Change) -> None:
     """Notice an increase that is not added after the division, on rates that do not rest."""
     A, C, start = np.array([[1, 1, 0, 1], [0, 1, 1, 0], [0, 0, 1, 1]]), [3, 2, 4], [0.5, 1, 2, 0.25]
-    known = defined("hpcc.additive_increase", network(A, C), change=change)
+    known = defined("hpcc.additive_increase", given(A, C), change=change)
     found = [known["next_rate"](0.75, 0.125, vector(start), j) for j in range(PATHS)]
     assert all(map(FLOATS, found, additive(A, C, start, increase=0.125, target=0.75)[-1])) is (change is None)
 
@@ -167,7 +174,7 @@ def shrinks(flows: int, capacity: int, target: Fraction, increase: Fraction) -> 
 def one_link(capacity: int, target: Fraction, expected: int) -> Example:
     """Flows by the rule of thumb for an expected number of them."""
     A, increase = np.ones((1, FLOWS)), (1 - target) * capacity / expected
-    options = {"increase": increase, "target": target}
+    options: dict[str, Any] = {"increase": increase, "target": target}
     starts = [vector(start) for start in ([1.0, 2.0, 4.0], [0.25, 0.25, 5.0])]
     final = additive(A, [capacity], [1.0] * FLOWS, steps=STEPS, **options)[-1]
     rest = vector([Fraction(rate).limit_denominator(LARGEST) for rate in final])
@@ -206,6 +213,33 @@ def test_a_theorem_holds_for_flows_on_one_link(name: str) -> None:
         domains = {"flows": [2, FLOWS], "capacity": [2], "target": [Fraction(3, 4)], "a": rates, "b": rates}
         examples = [Example({"shrink": shrinks}, domains)]
     assert verdicts(f"hpcc.one_link.{name}", ONE_LINK[name], examples) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        None,
+        ("rates j * (target / use rates) + a", "(rates j + a) * (target / use rates)"),
+        ("target / (target + INR flows * a / capacity)", "target / (target + a / capacity)"),
+        ("(target * capacity + INR flows * a) / INR flows", "(capacity + INR flows * a) / INR flows"),
+    ],
+)
+def test_one_link_in_coq_is_the_recursion_s(change: Change) -> None:
+    """Notice an update, a mode or a fair rate that is computed otherwise."""
+    capacity, target, increase, start = 2, 0.75, 0.125, [1.0, 2.0, 4.0]
+    A, options = np.ones((1, FLOWS)), {"increase": increase, "target": target}
+    variables = {"flows": FLOWS, "capacity": capacity, "target": target, "a": increase}
+    coq = defined("hpcc.one_link", variables, change=change)
+    after = [coq["after"](n, vector(start), j) for n in range(4) for j in range(FLOWS)]
+    run = additive(A, [capacity], start, steps=3, **options)
+    found = [*after, coq["shrink"](), coq["fair_rate"]()]
+    rest = float(equilibrium(A, [capacity], **options)[0])
+    expected = [
+        *(rate for row in run for rate in row),
+        shrinks(FLOWS, capacity, Fraction(target), Fraction(increase)),
+        rest,
+    ]
+    assert all(map(FLOATS, found, expected)) is (change is None)
 
 
 # -- a register for each link of a path --
@@ -277,7 +311,7 @@ def test_registers_in_coq_are_those_of_the_recursion(change: Change) -> None:
         2.0,
     )
     run = fc.theory.alpha_fair(A, C, start, alpha=alpha, increase=0.125, target=0.75, steps=4)
-    known = defined("hpcc.fairness", network(A, C) | {"power": lambda x, y: x**y}, change=change)
+    known = defined("hpcc.fairness", given(A, C) | {"power": lambda x, y: x**y}, change=change)
     held, same = np.tile(start, (LINKS, 1)), True
 
     def registers(i: int, j: int) -> float:
