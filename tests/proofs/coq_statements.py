@@ -20,7 +20,7 @@ from tests.proofs.coq_reader import Domains, Equal, Function, Reader, Scope, Ter
 
 _DEFINING = re.compile(r"(?:Definition|Fixpoint|Let|Record|Inductive)\b")
 
-# Names of Coq's libraries. In its natural numbers 2 - 3 is 0, which matters where INR takes a difference. `up` gives the
+# Names of Coq's libraries. In its natural numbers 2 - 3 is 0, which matters where INR takes a difference. `up` is the
 # next whole number above.
 LIBRARY: Mapping[str, Any] = {
     "S": lambda n: n + 1,
