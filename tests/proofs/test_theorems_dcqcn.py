@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import math
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -107,10 +108,13 @@ class Rest(NamedTuple):
 
 
 @functools.cache
-def rest(s: Settings, N: float) -> Rest:
-    """Find where senders rest that share the line equally, by `marking_at`; no NIC bounds their targets."""
+def rest(s: Settings, N: float, *, beyond: float = 1.0) -> Rest:
+    """Find where senders rest that share the line equally, by `marking_at`; no NIC bounds their targets.
+
+    With so many times the marking alpha and targets rest, and the rate falls.
+    """
     one, rate, free = parameters(s), s.line_rate / N * UNIT, 100 * s.line_rate * UNIT
-    p = float(marking_at(one, rate, free, UNIT))
+    p = beyond * float(marking_at(one, rate, free, UNIT))
     found = fixed_point(one, rate, p, free, UNIT)
     return Rest(s, N, p, found.alpha, found.target_rate / UNIT, s.line_rate / N)
 
@@ -274,6 +278,22 @@ def test_slopes_in_coq_are_the_fluid_model_s(change: Change) -> None:
             coq["alpha_slope"](s, alpha, p, r),
         ]
         same &= all(map(ROUNDED, printed, slopes(s, p, alpha, R_T, R_C, r)))
+    assert same is (change is None)
+
+
+@pytest.mark.parametrize(
+    "change", [None, ("N * R_C - line_rate s", "R_C - line_rate s"), ("rate_slope s alpha R_T R_C p R_C = 0", "0 = 0")]
+)
+def test_rest_in_coq_is_that_of_the_fluid_model(change: Change) -> None:
+    """Notice a slope that need not be 0 at rest; in CNP intervals, so that all slopes are of one size."""
+    s = Settings(250.0, 1.0, 1.1, 1.1, 10_000.0, 5.0, 1.25e-5, 1 / 256)
+    coq, same = defined("dcqcn.fixed_point", {"power": lambda x, y: x**y}, equal=within(0.0, 1e-7), change=change), True
+    for N in (2.0, 8.0):
+        at = rest(s, N)[2:]
+        moved = [[k * each for k, each in zip(by, at, strict=True)] for by in itertools.product((1.0, 1.01), repeat=4)]
+        for state in (*moved, rest(s, N, beyond=1.01)[2:]):
+            assert at_rest(s, N, *state) is (tuple(state) == at)
+            same &= bool(coq["at_rest"](s, N, *state)) is at_rest(s, N, *state)
     assert same is (change is None)
 
 
