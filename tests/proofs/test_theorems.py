@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from fluidcc.proofs.verdict import coq
 from fluidcc.proofs.verdict.claim import Claim, Finding
 from fluidcc.proofs.verdict.registry import homes
 from fluidcc.proofs.verdict.theorems import Theorem, proof_of, sources, theorems, theorems_of
-from tests.proofs.coq_statements import holds
+from tests.proofs.coq_statements import LIBRARY, Example, defined, holds, verdicts, within
 
 NETWORKS, STEPS = 1000, 4
 # A theorem of HPCC's A.2, and what makes too much of it: it must be false on one of the networks.
@@ -76,7 +76,7 @@ def domains_of(known: dict[str, Any]) -> dict[str, Iterable[int]]:
 
 
 @functools.cache
-def runs() -> list[dict[str, Any]]:
+def runs() -> list[Example]:
     """Random networks of up to three links and paths, each run exactly."""
     random, found = np.random.default_rng(2019), []
     while len(found) < NETWORKS:
@@ -86,23 +86,16 @@ def runs() -> list[dict[str, Any]]:
             continue
         C = [Fraction(int(each)) for each in random.integers(1, 6, links)]
         start = [Fraction(int(each), 2) for each in random.integers(1, 9, paths)]
-        found.append(names_of(A, C, fc.theory.pareto(A, C, start, steps=STEPS, exact=True).rates))
+        known = names_of(A, C, fc.theory.pareto(A, C, start, steps=STEPS, exact=True).rates)
+        found.append(Example(known, domains_of(known)))
     return found
-
-
-def true_of(statement: str) -> Iterator[bool]:
-    """Evaluate a statement on every network."""
-    return (holds(statement, known, domains_of(known)) for known in runs())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TOO_MUCH)
 def test_a_theorem_holds_on_random_networks_and_a_stronger_one_does_not(name: str) -> None:
     """Notice definitions in Coq that are not the recursion's, and premises that no network meets."""
-    statement, (old, new) = theorems()[f"hpcc.{name}"].statement, TOO_MUCH[name]
-    assert all(true_of(statement))
-    assert statement.count(old) == 1
-    assert not all(true_of(statement.replace(old, new)))
+    assert verdicts(f"hpcc.{name}", TOO_MUCH[name], runs()) == (True, False)
 
 
 def test_the_counterexample_of_lemma_iii_is_one_in_a_run() -> None:
@@ -126,12 +119,60 @@ def test_the_counterexample_of_lemma_iii_is_one_in_a_run() -> None:
         (": forall n, (exists k, k = n + 1) <-> n < 3", True),
         (": forall n, n < 3 -> exists k, total (fun j => j * k) = 6 * (n + 1)", True),
         (": - 2 ^ 2 = 0 - 4 /\\ / 2 = 1 / 2 /\\ 1 < 2 <= 2", True),
+        (": exists! n, n * n = 4", True),
+        (": exists! n, n * n <= 1", False),
+        (": forall n, (if Nat.ltb n 2 then n else 1) = match n with | O => 0 | S m => 1 end", True),
+        (": let '(x, y) := (1, 2) in let z := x - y in z + 1 = 0", True),
+        (": 1 :: [2; 3] ++ [4] = [1; 2; 3; 4] /\\ [1] <> [2]", True),
+        (": forall n, match n :: [7] with | x :: rest => rest = [7] /\\ x == n | [] => 1 = 2 end", True),
     ],
 )
 def test_statements_are_read_as_coq_reads_them(statement: str, true: bool) -> None:
     """Notice wrong precedence, a quantifier that ends too early, or a connective that is another."""
     domains = {"n": range(4), "k": range(4)}
-    assert holds(statement, {"total": lambda f: f(1) + f(2) + f(3)}, domains) is true
+    assert holds(statement, {**LIBRARY, "total": lambda f: f(1) + f(2) + f(3)}, domains) is true
+
+
+def test_floats_are_equal_within_a_tolerance_and_no_less_than_others() -> None:
+    """Notice a tolerance that lets a bound pass which does not hold, or that makes rationals equal."""
+    near = within(1e-9, 1e-12)
+
+    def is_so(statement: str, x: object) -> bool:
+        return holds(statement, {"x": x}, {}, near)
+
+    assert is_so(": x = 1 /\\ ~ x <> 1 /\\ x - 1 = 0", 1 + 1e-13)
+    assert not is_so(": x <= 1", 1 + 1e-13)
+    assert not is_so(": 1 < x", 1 - 1e-13)
+    assert not is_so(": x = 1", 1 + 1e-8)
+    assert not is_so(": x = 1", 1 + Fraction(1, 10**13))
+    assert is_so(": (x, 1) = (1, 1) /\\ (x, 1) <> (1, 2)", 1 + 1e-13)
+
+
+def test_a_theorem_whose_premises_no_example_meets_is_refused() -> None:
+    """Notice examples on which a statement says nothing."""
+    change = "(1 <= n)", "(0 <= n)"
+    first = Example({"links": 1, "load": lambda n, i: 1, "capacity": lambda i: 1}, {"n": [1], "i": [0]})
+    assert verdicts("hpcc.pareto.load_at_most_capacity", change, [first]) == (True, True)
+    with pytest.raises(ValueError, match="premises"):
+        verdicts("hpcc.pareto.load_at_most_capacity", change, [first._replace(domains={"n": [0], "i": [0]})])
+    for statement, met in (
+        (": 1 < 2", True),
+        (": 2 < 1 -> 1 < 2", False),
+        (": forall n, n = 1 -> n = 0 <-> n = 2", True),
+    ):
+        assert holds(statement, {}, {"n": [0, 1]}, concludes=False) is not met
+
+
+def test_definitions_are_read_with_those_that_they_use() -> None:
+    """Notice a definition that is passed over, and a slip that changes nothing."""
+    A, C = np.array([[1, 1], [0, 1]]), [3, 1]
+    known = {"links": 2, "paths": 2, "crosses": lambda i, j: bool(A[i, j]), "capacity": lambda i: C[i]}
+    use = [defined("hpcc.additive_increase", known)["path_use"](lambda j: j + 1, j) for j in range(2)]
+    assert use == [1, 2]
+    slip = "largest links (fun i => crosses i j) (link_use", "largest links (fun i => crosses i j) (link_load"
+    assert defined("hpcc.network", known, change=slip)["path_use"](lambda j: j + 1, 0) == 3
+    with pytest.raises(ValueError, match="0 times"):
+        defined("hpcc.network", known, change=("no such text", ""))
 
 
 def test_what_cannot_be_read_is_refused() -> None:
