@@ -380,6 +380,16 @@ def nic(port: SwitchPort, nic: NicSettings | None, scheme: DCQCN) -> Iterator[Fi
                 f"set {' and '.join(f'{name} to {value}' for name, value in wanted.items())}",
                 set_registers(**wanted),
             )
+        for number, given in nic.other_ports.items():
+            off, _ = switched_off(NicSettings(given, nic.source), port.priority)
+            if off and not whys:
+                yield Finding(
+                    "warn",
+                    f"DCQCN is off on port {number}",
+                    f"{'; '.join(off)}: what follows is of the port that was read, and hosts on port {number} do not "
+                    "slow down",
+                    f"set port {number} as the other, or ignore this where it has no cable",
+                )
         shared = int(nic.given.get("roce_cc_cnp_moderation", 0))
         if shared:
             yield Finding(
