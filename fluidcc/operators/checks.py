@@ -75,18 +75,22 @@ def marking(port: SwitchPort) -> Iterator[Finding]:
         )
     elif not port.profile or not port.ecn:
         why = "has no WRED profile" if not port.profile else f"has profile {port.profile} with ECN off, so it drops"
+        if port.refused:
+            why = f"has profile {port.profile}, which the switch refuses for its {port.refused}: words are lower-case"
         tried = advice(port)
         values = f"green_min_threshold {tried[0]}, green_max_threshold {tried[1]}" if tried else "thresholds that fit"
         anew = (
             f'add a WRED_PROFILE with "ecn": "ecn_all", "wred_green_enable": "true", {values} '
             f"and green_drop_probability 1, and name it as wred_profile of QUEUE|{port.name}|{port.queue}"
         )
+        both = 'set "ecn": "ecn_all" and "wred_green_enable": "true"'
+        fields = {"ecn": "ecn_all"} | ({"wred_green_enable": "true"} if port.refused else {})
         yield Finding(
             "bad",
             _NO_ECN,
             f"{where} {why}: senders get no feedback but PAUSE",
-            'set "ecn": "ecn_all"' if port.profile else anew,
-            () if not port.profile else set_fields("WRED_PROFILE", port.profile, ecn="ecn_all"),
+            (both if port.refused else 'set "ecn": "ecn_all"') if port.profile else anew,
+            () if not port.profile else set_fields("WRED_PROFILE", port.profile, **fields),
         )
     elif not port.wred_green:
         said = "is false" if port.wred_green is False else "is not given, and false by default"
@@ -163,7 +167,8 @@ def scaling(port: SwitchPort, config: ConfigDB, rtt: float) -> Iterator[Finding]
         )
     elif ratio < 1 / _SCALE:
         # No fault by itself: whether the link is left idle is found by running it.
-        yield Finding("ok", "thresholds are lower than others'", f"{scaled}. Others: {others_say}")
+        if port.kmax > 0:
+            yield Finding("ok", "thresholds are lower than others'", f"{scaled}. Others: {others_say}")
     else:
         yield Finding("ok", "thresholds scaled with port speed", f"{scaled}. Others: {others_say}")
     others = _other_speeds(port, config)
@@ -219,7 +224,8 @@ def buffers(port: SwitchPort, packets: Sequence[float] = PACKETS) -> Iterator[Fi
         f"(with the {used} priorities in use, {_bytes(fewer)}); Kmin is {show(port.kmin, SIZE)}"
     )
     if port.kmin < bound:
-        yield Finding("ok", "ECN marks before PFC pauses", text)
+        if port.ecn and port.pmax:
+            yield Finding("ok", "ECN marks before PFC pauses", text)
         return
     raised = next(
         (th for th in _POWERS if ecn_bound(port.buffer_size, port.headroom, port.ports, 2.0**th) > port.kmin), None
@@ -253,7 +259,8 @@ def _static(port: SwitchPort, kmin: float, pause: float, packets: Sequence[float
         f"{show(kmin, SIZE)}"
     )
     if kmin < bound:
-        yield Finding("ok", "ECN marks before PFC pauses", text)
+        if port.ecn and port.pmax:
+            yield Finding("ok", "ECN marks before PFC pauses", text)
         return
     if kmin >= pause:
         text = f"PAUSE at {show(pause, SIZE)} comes before Kmin {show(kmin, SIZE)} at any single port; {text}"

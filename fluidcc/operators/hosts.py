@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from fluidcc.operators import NicSettings, SwitchPort
 from fluidcc.operators.finding import Finding
 
 _ON_IP = 60  # bytes of IPv4, UDP, BTH, RETH and ICRC, which a switch's MTU counts with the payload
 _USUAL = 26  # RoCE's DSCP
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers))
 
 
 def host(port: SwitchPort, nic: NicSettings | None) -> Iterator[Finding]:
@@ -25,16 +29,18 @@ def host(port: SwitchPort, nic: NicSettings | None) -> Iterator[Finding]:
         )
     qos, lossless = nic.qos, port.lossless_priorities
     if port.lossless and qos.pfc is not None and port.priority not in qos.pfc:
-        others = {*qos.pfc} & {*lossless}
         wanted = ",".join(str(int(each in {*lossless})) for each in range(8))
-        on = f"priority {', '.join(map(str, qos.pfc))}" if qos.pfc else "no priority"
-        yield Finding(
-            "ok" if others else "bad",
-            "the host's PFC is of another priority",
-            f"mlnx_qos shows PFC on for {on}; the switch has it for {', '.join(map(str, lossless))}: "
-            + (f"priority {port.priority} is for no RoCE of these hosts" if others else "PAUSEs stop no host"),
-            "" if others else f"mlnx_qos -i IFACE --pfc {wanted}, on each host",
-        )
+        on = f"priority {_listed(qos.pfc)}" if qos.pfc else "no priority"
+        said = f"mlnx_qos shows PFC on for {on}; the switch has it for {_listed(lossless)}"
+        if {*qos.pfc} & {*lossless}:
+            yield Finding("ok", "hosts use another priority", f"{said}: priority {port.priority} is for none of these")
+        else:
+            yield Finding(
+                "bad",
+                "the host's PFC is of another priority",
+                f"{said}: PAUSEs stop no host",
+                f"mlnx_qos -i IFACE --pfc {wanted}, on each host",
+            )
     queues = dict(port.traffic.queues_of_dscp) if port.traffic is not None else {}
     if queues and qos.trust == "pcp":
         yield Finding(
@@ -52,6 +58,6 @@ def host(port: SwitchPort, nic: NicSettings | None) -> Iterator[Finding]:
                 "bad",
                 "RoCE's packets go to another queue",
                 f"the host sends ToS {tos}, DSCP {tos >> 2}, which this switch puts into queue "
-                f"{queues.get(tos >> 2, 0)}: RoCE's queues are fed by DSCP {', '.join(map(str, sorted(right)))}",
+                f"{queues.get(tos >> 2, 0)}: RoCE's queues are fed by DSCP {_listed(sorted(right))}",
                 f"cma_roce_tos -d DEVICE -t {wanted << 2 | 2} (DSCP {wanted}); traffic_class likewise, on each host",
             )

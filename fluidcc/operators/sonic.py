@@ -144,6 +144,8 @@ class SwitchPort:
         Kmin and Kmax as shares of what the queue may fill, where nothing says how much that is (Junos).
     unread : str
         The line that makes the queue mark, where thresholds or probability could not be read; or else empty.
+    refused : str
+        Field of the profile that the switch refuses, and with it the whole profile; or else empty.
     up : bool
         Whether the port is up, or the file does not say that it is down.
     shaper : float or None
@@ -205,6 +207,7 @@ class SwitchPort:
     watchdog_unsaid: bool = False
     shares: tuple[float, float] | None = None
     unread: str = ""
+    refused: str = ""
     up: bool = True
     shaper: float | None = None
     scheduler: str = ""
@@ -392,17 +395,23 @@ def _marking(config: ConfigDB, choice: Choice, rate: float, notes: list[str], ig
     if mode is None:
         notes.append(f"WRED_PROFILE|{label(name)} has no ecn: taken as ecn_none, the default")
         mode = "ecn_none"
+    refused = ""
     if not isinstance(mode, str) or mode.strip().lower() not in _MARKS_GREEN:
         raise InputError(f"{place} ecn: {clip(mode)} is not a mode; write one of {', '.join(_MARKS_GREEN)}")
     for colour in ("yellow", "red"):
         if any(k.startswith(f"{colour}_") for k in fields):
             ignored.append(f"WRED_PROFILE|{label(name)} {colour} thresholds and probability: traffic is green")
     enabled = fields.get("wred_green_enable")
-    ecn = _MARKS_GREEN[mode.strip().lower()]
+    if mode not in _MARKS_GREEN:
+        refused = f"ecn {clip(mode)}"
+    elif isinstance(enabled, str) and enabled not in ("true", "false"):
+        refused = f"wred_green_enable {clip(enabled)}"
+    ecn = _MARKS_GREEN[mode.strip().lower()] and not refused
     return {
         "profile": label(name),
         "threshold_fields": fields_of,
         "ecn": ecn,
+        "refused": refused,
         "shares": shares,
         "kmin": thresholds[0] if thresholds else None,
         "kmax": thresholds[1] if thresholds else None,

@@ -131,6 +131,15 @@ EGRESS = BASE.config["BUFFER_QUEUE"][f"{PORT}|3-4"]["profile"]
 PFC = BASE.config["PORT_QOS_MAP"][PORT]["pfc_enable"]
 
 
+def _unlisted(files: Files) -> Files:
+    for name in files.config["PORT_QOS_MAP"]:
+        files = files.table("PORT_QOS_MAP", name, pfcwd_sw_enable=None)
+    return files
+
+
+UNLISTED = _unlisted(BASE)
+
+
 def _bound() -> float:
     """DCQCN section 4, with the file's numbers: beta (B - 8 n t_flight)/(8 n (beta + 1)), n the ports that are up."""
     profile, pool = BASE.config["BUFFER_PROFILE"][PG], BASE.config["BUFFER_POOL"][POOL]
@@ -200,6 +209,34 @@ CASES = [
         BASE,
         _UNSEEN,
         name="no profile",
+    ),
+    Case(
+        "ECN is off",
+        "bad",
+        BASE.profile(ecn="ECN_ALL"),
+        BASE.profile(ecn="ecn_all"),
+        _UNSEEN,
+        name="in capitals, which the switch refuses",
+    ),
+    Case(
+        "ECN is off",
+        "bad",
+        BASE.profile(wred_green_enable="True"),
+        BASE.profile(wred_green_enable="true"),
+        _UNSEEN,
+        name="a switch in capitals",
+    ),
+    Case(
+        "the PFC watchdog may watch nothing",
+        "warn",
+        UNLISTED,
+        BASE,
+    ),
+    Case(
+        "the shared headroom is too small",
+        "bad",
+        BASE.table("BUFFER_POOL", POOL, xoff=int(BASE.config["BUFFER_PROFILE"][PG]["xoff"]) - 1),
+        BASE.table("BUFFER_POOL", POOL, xoff=BASE.config["BUFFER_PROFILE"][PG]["xoff"]),
     ),
     Case(
         "Kmax is below Kmin",
@@ -510,7 +547,7 @@ CASES = [
         name="least rate",
     ),
     Case("CNPs wait behind data", "warn", BASE.settings(CNP_DSCP=26), BASE.settings(CNP_DSCP=48)),
-    Case("DSCPs are not checked", "ok", BASE.table("PORT_QOS_MAP", PORT, dscp_to_tc_map=None), BASE),
+    Case("DSCPs are not checked", "warn", BASE.table("PORT_QOS_MAP", PORT, dscp_to_tc_map=None), BASE),
     Case(
         "the PFC watchdog does not watch this priority",
         "warn",
@@ -662,6 +699,14 @@ RULES: list[tuple[str, list[Callable[..., Files]]]] = [  # each way that a sugge
         r"add priority (\d) to pfc_enable of PORT_QOS_MAP\|(\w+)",
         [lambda f, priority, port: f.table("PORT_QOS_MAP", port, pfc_enable=priority)],
     ),
+    (
+        r'set "ecn": "(\w+)" and "wred_green_enable": "true"',
+        [lambda f, mode: f.profile(ecn=mode, wred_green_enable="true")],
+    ),
+    (
+        r"raise xoff of the BUFFER_POOL of BUFFER_PROFILE\|\w+: (\d+) holds that of all ports",
+        [lambda f, size: f.table("BUFFER_POOL", POOL, xoff=size)],
+    ),
     (r'set "ecn": "(\w+)"', [lambda f, mode: f.profile(ecn=mode)]),
     (
         r'add a WRED_PROFILE with "ecn": "ecn_all", "wred_green_enable": "true", green_min_threshold (\d+), '
@@ -801,6 +846,10 @@ RULES: list[tuple[str, list[Callable[..., Files]]]] = [  # each way that a sugge
                 "PFC_WD", "GLOBAL", POLL_INTERVAL=200
             )
         ],
+    ),
+    (
+        r"set dscp_to_tc_map of PORT_QOS_MAP\|(\w+), by which RoCE's DSCP goes to queue \d",
+        [lambda f, port: f.table("PORT_QOS_MAP", port, dscp_to_tc_map="AZURE")],
     ),
     (
         r"set pfcwd_sw_enable of PORT_QOS_MAP\|(\w+) to ([\d,]+)",
@@ -970,8 +1019,14 @@ def test_every_kind_of_finding_has_its_cases() -> None:
 
 
 # Of files that are no config_db.json (test_switch_overrides.py), or of engines that another one contradicts
-# (test_retracted.py).
+# (test_retracted.py), or of hosts (test_nic_hosts.py).
 ELSEWHERE = {
+    "hosts use another priority",
+    "the host's PFC is of another priority",
+    "the host does not trust DSCP",
+    "RoCE's packets go to another queue",
+    "packets are larger than the switch's MTU",
+    "DCQCN is off on port *",
     "the port's speed is not in the file",
     "thresholds are shares of a buffer",
     "marking was not read",

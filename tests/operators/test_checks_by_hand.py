@@ -297,13 +297,13 @@ def test_an_interval_above_that_of_the_advice_is_set_with_it(detection: str, pol
 
 def test_a_watchdog_that_is_fine_says_what_it_does() -> None:
     def said(**more: Any) -> list[str]:
-        return [each.why for each in lossless.watchdog(port(lossless=True, watched_priorities=None, **more))]
+        return [each.why for each in lossless.watchdog(port(lossless=True, watched_priorities=(3,), **more))]
 
     (drops,), (forwards,) = (said(watchdog=Watchdog(each, "300", "200")) for each in ("drop", "forward"))
     assert drops == "after 300 ms of PAUSE the switch drops what waits"
     assert "after 300 ms" in forwards
     assert "may lose packets" in forwards
-    (alert,) = lossless.watchdog(port(lossless=True, watched_priorities=None, watchdog=Watchdog("alert", "200", "200")))
+    (alert,) = lossless.watchdog(port(lossless=True, watched_priorities=(3,), watchdog=Watchdog("alert", "200", "200")))
     assert alert.what == "the PFC watchdog only reports"
     assert said(watchdog=None, watchdog_unsaid=True) == []
     assert len(said(watchdog=None)) == 1
@@ -453,3 +453,18 @@ def test_a_port_that_is_down_is_headed_so(up: bool, capsys: pytest.CaptureFixtur
     """The heading says it, also where all ports of a switch are down."""
     print_audit(Audit(port(up=up), None, SCHEME, [], [], None, 8, names=("Ethernet0",)))
     assert ("down but audited as if up" in " ".join(capsys.readouterr().out.split())) is not up
+
+
+@pytest.mark.parametrize("changes", [{"ecn": False}, {"pmax": 0.0}])
+def test_a_queue_that_does_not_mark_marks_before_no_pause(changes: dict[str, Any]) -> None:
+    """Catches `ECN marks before PFC pauses` beside `ECN is off`."""
+    fine = {"kmin": 1e3, "kmax": 2e3, "buffer_size": 1e9}
+    assert words(checks.buffers(port(**fine)))["ECN marks before PFC pauses"].severity == "ok"
+    assert not list(checks.buffers(port(**fine, **changes)))
+    assert not list(checks.buffers(port(**fine, static_th=1e6, **changes)))
+
+
+def test_thresholds_of_nothing_are_not_said_to_be_lower() -> None:
+    config = ConfigDB(SAMPLE)
+    assert words(checks.scaling(port(kmin=0.0, kmax=1.0), config, 4e-6)).keys() == {"thresholds are lower than others'"}
+    assert not list(checks.scaling(port(kmin=0.0, kmax=0.0), config, 4e-6))
