@@ -55,7 +55,8 @@ def in_words(finding: Finding, port: SwitchPort, words: Words) -> Finding:
     elif wanted is not None:
         suggest = "{}"
     if wanted is not None:
-        text = getattr(words, wanted).format(
+        on = words.ecn and finding.what == "ECN is off"
+        text = (words.ecn[not port.profile] if on else getattr(words, wanted)).format(
             port=port.name,
             queue=port.queue,
             priority=port.priority,
