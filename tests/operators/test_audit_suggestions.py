@@ -1034,6 +1034,7 @@ ELSEWHERE = {
     "PFC depends on DCBX",
     "the PFC watchdog takes the port down",
     "the model's queue outgrows the buffer",
+    "packets leave out the queue's limit",
     "the fixed point is beyond the buffer",
     "the engines contradict each other",
     "the flows settle in two ways",
