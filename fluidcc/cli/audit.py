@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -183,13 +184,19 @@ def _print_group(console: Any, group: list[Audit], said: set[tuple[str, str]], *
             f"  {port.profile}: Kmin {show(port.kmin, SIZE)}, Kmax {show(port.kmax, SIZE)}, Pmax {port.pmax:.3g}"
         )
     again = [finding for finding in found.findings if (finding.what, finding.why) in said and finding.severity != "ok"]
-    fresh = [finding for finding in found.findings if finding not in again]
+    fresh = [_with_others(finding, group) for finding in found.findings if finding not in again]
     said.update((finding.what, finding.why) for finding in fresh)
     _print_findings(console, fresh, verbose=verbose)
     for severity in ("bad", "warn"):
         whats = [finding.what for finding in again if finding.severity == severity]
         if whats:
             console.print(f"[{_COLOURS[severity]}]{severity:>4}[/] as above: {'; '.join(whats)}")
+
+
+def _with_others(finding: Finding, group: list[Audit]) -> Finding:
+    """Return a finding with what is advised for the other priorities of a group too."""
+    advised = [other.suggest for each in group for other in each.findings if other.what == finding.what]
+    return dataclasses.replace(finding, suggest="\n-> ".join(dict.fromkeys(filter(None, [finding.suggest, *advised]))))
 
 
 def _print_findings(console: Any, findings: Sequence[Finding], *, verbose: bool) -> None:

@@ -468,3 +468,19 @@ def test_thresholds_of_nothing_are_not_said_to_be_lower() -> None:
     config = ConfigDB(SAMPLE)
     assert words(checks.scaling(port(kmin=0.0, kmax=1.0), config, 4e-6)).keys() == {"thresholds are lower than others'"}
     assert not list(checks.scaling(port(kmin=0.0, kmax=0.0), config, 4e-6))
+
+
+def test_advice_for_each_priority_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """Queues of which the same is found stand together: catches advice that names the first alone."""
+    one, other = (
+        Audit(
+            port(queue=queue, priority=queue),
+            *(None, SCHEME, [], [Finding("bad", "PFC is off", "why", f"add {queue}")], None, 8),
+            names=("Ethernet0",),
+        )
+        for queue in (3, 4)
+    )
+    print_audit(dataclasses.replace(one, others=(other,)))
+    said = capsys.readouterr().out
+    assert "-> add 3" in said
+    assert "-> add 4" in said
