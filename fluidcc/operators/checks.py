@@ -34,6 +34,7 @@ _ROOM = 0.999  # of a port, for all flows at their least rate
 _MBPS = 1e6 / 8
 # Alphas that chips have, 1/128 to 8 (the paper's beta): sonic-buildimage's buffer templates.
 _POWERS = range(-7, 4)
+_LARGEST_POOL = 200e6  # bytes; chips without memory beside them have less
 _LARGEST_BYTE_RESET = 2 ** BITS["rpg_byte_reset"] - 1
 _QUICK_TIMER, _MORE_CUTS = 100, 10  # us, of NICs that grow by it alone; cuts in the time of an increase, at the least
 
@@ -58,10 +59,12 @@ def marking(port: SwitchPort) -> Iterator[Finding]:
             f"turn PFC on for priority {port.priority}, whatever the other end says",
         )
     elif not port.lossless and port.priority not in port.lossless_priorities:  # or a line above says why
+        others = f", PFC is on for priority {_listed(port.lossless_priorities)}" if port.lossless_priorities else ""
         yield Finding(
             "warn",
             "PFC is off",
-            f"{where} is not lossless; RoCE flows start at line rate and need PFC until feedback comes (section 4)",
+            f"{where} is not lossless{others}; RoCE flows start at line rate and need PFC until feedback comes "
+            "(section 4)",
             f"add priority {port.priority} to pfc_enable of PORT_QOS_MAP|{port.name}",
             set_fields("PORT_QOS_MAP", port.name, pfc_enable=_listed({*port.lossless_priorities, port.priority})),
         )
@@ -207,7 +210,7 @@ def ecn_bound(buffer: float, headroom: float, ports: int, beta: float, prioritie
 
 def buffers(port: SwitchPort, packets: Sequence[float] = PACKETS) -> Iterator[Finding]:
     """Check that ECN marks before PFC pauses, DCQCN section 4."""
-    if not port.pauses or port.kmin is None:
+    if not port.pauses or port.kmin is None or (port.kmax is not None and port.kmax < port.kmin):
         return
     if port.static_th is not None:
         yield from _static(port, port.kmin, port.static_th, packets)
@@ -232,18 +235,28 @@ def buffers(port: SwitchPort, packets: Sequence[float] = PACKETS) -> Iterator[Fi
     )
     wanted = PRIORITIES * port.ports * (port.kmin * (1 + 1 / port.beta) + port.headroom)
     lowest = math.ceil(bound) - 1
-    hint = (
-        f"lower green_min_threshold to {lowest} or less"
-        if lowest >= least_kmin(packets)
-        else f"enlarge the pool to {math.floor(wanted) + 1} or more, or lower the headroom (xoff) if cables allow"
-    )
+    changes: tuple[Change, ...] = ()
+    if lowest >= least_kmin(packets):
+        hint, changes = f"lower green_min_threshold to {lowest} or less", thresholds(port, lowest)
+        hint += f", or raise dynamic_th to {raised}" if raised is not None else ""
+    elif raised is not None:
+        hint, changes = (
+            f"raise dynamic_th to {raised}",
+            set_fields("BUFFER_PROFILE", port.buffer_profile, dynamic_th=raised),
+        )
+    elif wanted > _LARGEST_POOL:
+        hint = (
+            f"no pool is so large ({show(wanted, SIZE)}): count PAUSEs (fluidcc tune), and leave Kmin if they are few"
+        )
+    else:
+        hint = f"enlarge the pool to {math.floor(wanted) + 1} or more, or lower the headroom (xoff) if cables allow"
     yield Finding(
         "warn",
         "PFC can pause before ECN marks",
         text + "; a bound for the worst case, in which all queues of the switch fill from one port: tune, which counts "
         "the PAUSEs of packets, may leave Kmin above it",
-        hint + (f", or raise dynamic_th to {raised}" if raised is not None else ""),
-        thresholds(port, lowest) if lowest >= least_kmin(packets) else (),
+        hint,
+        changes,
     )
 
 
@@ -348,7 +361,7 @@ def algorithm(nic: NicSettings | None) -> Iterator[Finding]:
             "bad",
             "the NIC does not run DCQCN",
             f"ROCE_CC_ALGORITHM = {chosen} is another algorithm; what follows is of DCQCN with its settings",
-            "set ROCE_CC_ALGORITHM to 0",
+            "set ROCE_CC_ALGORITHM_P1 to 0",
             set_registers(ROCE_CC_ALGORITHM=0),
         )
     elif programmable and not legacy:
@@ -384,7 +397,7 @@ def nic(port: SwitchPort, nic: NicSettings | None, scheme: DCQCN) -> Iterator[Fi
                 "bad",
                 "DCQCN is off for this priority",
                 "; ".join(whys),
-                f"set {' and '.join(f'{name} to {value}' for name, value in wanted.items())}",
+                f"set {' and '.join(f'{_typed(name)} to {value}' for name, value in wanted.items())}",
                 set_registers(**wanted),
             )
         for number, given in nic.other_ports.items():
@@ -405,7 +418,7 @@ def nic(port: SwitchPort, nic: NicSettings | None, scheme: DCQCN) -> Iterator[Fi
                 f"ROCE_CC_CNP_MODERATION = {shared} may space CNPs by address or port, where the model spaces them by "
                 "flow. On the sample switch, 8 flows that shared the CNPs of a port filled its queue without end "
                 "(packets, nic_cnp_interval=4us)",
-                "set ROCE_CC_CNP_MODERATION to 0",
+                "set ROCE_CC_CNP_MODERATION_P1 to 0",
                 set_registers(ROCE_CC_CNP_MODERATION=0),
             )
         yield from _field_widths(nic)
@@ -445,6 +458,11 @@ def nic(port: SwitchPort, nic: NicSettings | None, scheme: DCQCN) -> Iterator[Fi
             f"fluidcc fabric --setting quick:timer={quick}us",
             set_registers(RPG_TIME_RESET=quick),
         )
+
+
+def _typed(name: str) -> str:
+    """Return a setting's name as it is typed: mlxconfig's has its port."""
+    return f"{name}_P1" if name.startswith("ROCE_CC_") else name
 
 
 def _without_bytes(scheme: DCQCN, needed: int) -> tuple[str, tuple[Change, ...]]:

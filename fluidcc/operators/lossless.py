@@ -54,7 +54,7 @@ def traffic(port: SwitchPort, nic: NicSettings | None) -> Iterator[Finding]:
     led += f", counted in priority group {_numbers(found.groups)}" if found.groups else ""
     elsewhere = [group for group in found.groups if group != found.wanted_group]
     stray = [each for each in found.pauses if each[0] != each[1] and _concerns(port.queue, each, found)]
-    if port.lossless and stray:
+    if stray and (port.lossless or port.priority in port.lossless_priorities):
         said = "; ".join(
             f"a PAUSE of priority {priority} stops queue {stopped}, but what it is sent for goes to queue "
             f"{_numbers(queues)}"
@@ -143,6 +143,15 @@ def headroom(port: SwitchPort) -> Iterator[Finding]:
         yield _lossy(port)
         return
     if port.headroom is None:
+        if port.lossless_profile and not port.dynamic_buffers:
+            yield Finding(
+                "bad",
+                "the priority group has no buffer",
+                f"PFC is on for priority {port.priority}, and other groups of {port.name} have a lossless profile, but "
+                f"no BUFFER_PG row is of group {port.priority}: it has no headroom, and packets are lost",
+                f"add BUFFER_PG|{port.name}|{port.priority} with profile {port.lossless_profile}",
+                set_fields("BUFFER_PG", f"{port.name}|{port.priority}", profile=port.lossless_profile),
+            )
         if port.dynamic_buffers:
             yield Finding(
                 "ok",
@@ -194,6 +203,16 @@ def _lossy(port: SwitchPort) -> Finding:
     """Return that a priority with PFC has a lossy group, and a profile for it."""
     entry = f"BUFFER_PG|{port.group_key or f'{port.name}|{port.priority}'}"
     other = port.lossless_profile
+    first, _, last = port.group_key.rpartition("|")[2].partition("-")
+    if first == "0" and int(last or 0) >= port.priority and 0 not in port.lossless_priorities:
+        rows = ", ".join(f"BUFFER_PG|{port.name}|{each}" for each in port.lossless_priorities)
+        return Finding(
+            "bad",
+            "the priority group is lossy",
+            f"PFC is on for priority {port.priority}, but {entry}, which is of lossy groups too, has "
+            f"{port.buffer_profile}, without xoff and xon: the group never pauses a sender",
+            f"split {entry}: {rows} with {other or 'a lossless BUFFER_PROFILE'}, the rest as it is",
+        )
     return Finding(
         "bad",
         "the priority group is lossy",

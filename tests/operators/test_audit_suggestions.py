@@ -128,6 +128,7 @@ PG = BASE.config["BUFFER_PG"][f"{PORT}|3-4"]["profile"]
 OTHER_PG = "pg_lossless_100000_40m_profile"
 POOL = BASE.config["BUFFER_PROFILE"][PG]["pool"]
 EGRESS = BASE.config["BUFFER_QUEUE"][f"{PORT}|3-4"]["profile"]
+LOSSY = next(name for name, profile in BASE.config["BUFFER_PROFILE"].items() if "lossy" in name)
 PFC = BASE.config["PORT_QOS_MAP"][PORT]["pfc_enable"]
 
 
@@ -237,6 +238,19 @@ CASES = [
         "bad",
         BASE.table("BUFFER_POOL", POOL, xoff=int(BASE.config["BUFFER_PROFILE"][PG]["xoff"]) - 1),
         BASE.table("BUFFER_POOL", POOL, xoff=BASE.config["BUFFER_PROFILE"][PG]["xoff"]),
+    ),
+    Case(
+        "the priority group has no buffer",
+        "bad",
+        BASE.without("BUFFER_PG", f"{PORT}|3-4").table("BUFFER_PG", f"{PORT}|4", profile=PG),
+        BASE.without("BUFFER_PG", f"{PORT}|3-4").table("BUFFER_PG", f"{PORT}|3", profile=PG),
+    ),
+    Case(
+        "the priority group is lossy",
+        "bad",
+        BASE.without("BUFFER_PG", f"{PORT}|3-4").table("BUFFER_PG", f"{PORT}|0-7", profile=LOSSY),
+        BASE.without("BUFFER_PG", f"{PORT}|3-4").table("BUFFER_PG", f"{PORT}|0-7", profile=PG),
+        name="of all eight groups",
     ),
     Case(
         "Kmax is below Kmin",
@@ -743,6 +757,14 @@ RULES: list[tuple[str, list[Callable[..., Files]]]] = [  # each way that a sugge
         [lambda f, port, priority: f.table("BUFFER_PG", f"{port}|{priority}", profile=PG)],
     ),
     (
+        r"add BUFFER_PG\|(\w+\|\d) with profile (\w+)",
+        [lambda f, key, name: f.table("BUFFER_PG", key, profile=name)],
+    ),
+    (
+        r"split BUFFER_PG\|(\w+\|0-7): BUFFER_PG\|(\w+\|\d) with (\w+), the rest as it is",
+        [lambda f, key, row, name: f.without("BUFFER_PG", key).table("BUFFER_PG", row, profile=name)],
+    ),
+    (
         r"set profile of BUFFER_PG\|(\w+\|\d-\d) to (\w+)",
         [lambda f, key, name: f.table("BUFFER_PG", key, profile=name)],
     ),
@@ -779,12 +801,12 @@ RULES: list[tuple[str, list[Callable[..., Files]]]] = [  # each way that a sugge
         [lambda f, name: f.table("SCHEDULER", name, pir=None)],
     ),
     (r"give --nic FILE", [lambda f: dataclasses.replace(f, nic=BASE.nic)]),
-    (r"set ROCE_CC_PRIO_MASK to (\d+)", [lambda f, mask: f.settings(ROCE_CC_PRIO_MASK=int(mask))]),
+    (r"set ROCE_CC_PRIO_MASK_P1 to (\d+)", [lambda f, mask: f.settings(ROCE_CC_PRIO_MASK=int(mask))]),
     (
         r"set (roce_[nr]p/enable/3) to 1(?: and (roce_rp/enable/3) to 1)?",
         [lambda f, *names: f.settings(**{name: 1 for name in names if name})],
     ),
-    (r"set (ROCE_CC_ALGORITHM|ROCE_CC_CNP_MODERATION) to 0", [lambda f, name: f.settings(**{name: 0})]),
+    (r"set (ROCE_CC_ALGORITHM|ROCE_CC_CNP_MODERATION)_P1 to 0", [lambda f, name: f.settings(**{name: 0})]),
     (r"raise it above (\d+)", [lambda f, time: f.settings(RPG_TIME_RESET=int(time) + 1)]),
     (r"raise rpg_byte_reset to (\d+) or more", [lambda f, size: f.settings(RPG_BYTE_RESET=int(size))]),
     (
