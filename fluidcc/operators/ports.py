@@ -109,6 +109,23 @@ def alike(groups: Sequence[PortGroup], switch: SwitchPort) -> list[PortGroup]:
     return [each for each in groups if marked(each.switch) == marked(switch)]
 
 
+def staying(every: Sequence[PortGroup], chosen: Sequence[PortGroup]) -> list[str]:
+    """Say which ports have the speed and the thresholds of those that were chosen, and stay as they are."""
+    meant = {(each.switch.asic, name) for each in chosen for name in each.names}
+
+    def marked(port: SwitchPort) -> tuple[Any, ...]:
+        return port.rate, port.kmin, port.kmax, port.pmax, port.shares, port.unread
+
+    there = {marked(each.switch) for each in chosen if each.switch.profile}
+    alike_ = [each for each in every if each.switch.profile and marked(each.switch) in there]
+    names = dict.fromkeys(
+        shown(each.switch.asic, name) for each in alike_ for name in each.names if (each.switch.asic, name) not in meant
+    )
+    if not names:
+        return []
+    return [f"set to the same thresholds, and left as they are: {listing([*names])}; --port names them too"]
+
+
 def left_alone(groups: Sequence[PortGroup], chosen: Sequence[PortGroup]) -> list[str]:
     """Say which ports have the profile of those that were chosen, of another ASIC, with other values."""
     port = chosen[0].switch
