@@ -228,7 +228,8 @@ def command(
 
         found.notes.extend(_nowhere(request, found))
         if ports:
-            stay = [*left_alone(request.ports, ports), *staying(read_ports(ports[0].switch.source)[0], ports)]
+            switch = next(each for each in request.sources or [] if is_switch(each))
+            stay = [*left_alone(request.ports, ports), *staying(read_ports(switch)[0], ports)]
             found.notes.extend(stay)
             told.extend(stay)
         if found.confirmed is False or not found.best.kept:

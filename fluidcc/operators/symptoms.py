@@ -24,6 +24,7 @@ NEIGHBOUR = "a neighbour pauses the switch"
 PAUSED = "PFC stops senders for long"
 NOBODY = "packets are lost and nobody is paused"
 HEADROOM = "packets are lost in spite of PAUSE"
+INGRESS = "packets are lost before they are queued"
 EGRESS = "packets of a lossless queue are dropped at the egress"
 DISCARDS = "a NIC drops what it receives"
 UNMARKED = "a long queue and no marks"
@@ -148,7 +149,7 @@ def symptoms(queues: Sequence[Queue], nics: Nics, seconds: float | None = None) 
         Time in which was counted; None if not known.
     """
     found = [*_pausing(queues, nics, seconds), *_lost(queues, nics), *_discards(nics)]
-    losses = bool({each.what for each in found} & {NOBODY, HEADROOM, EGRESS, DISCARDS})
+    losses = bool({each.what for each in found} & {NOBODY, HEADROOM, INGRESS, EGRESS, DISCARDS})
     found += [*_other_priority(queues, nics), *_unmarked(queues, nics)]
     ignoring = [*_ignoring(nics)]
     found += [*ignoring, *_answers(nics)]
@@ -333,7 +334,7 @@ def _headroom(where: str, first: Queue, sent: float | None, nics: Nics) -> Findi
         advice = "compare show buffer configuration with the file, and the cable's length and the MTU with what it says"
     return Finding(
         "bad",
-        HEADROOM,
+        INGRESS if sent is None else HEADROOM,
         (
             f"{where}; no counter of PAUSEs was read: none was sent, or what came after them found no room{have}"
             if sent is None

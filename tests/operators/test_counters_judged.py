@@ -473,6 +473,7 @@ def test_a_storm_is_seen_by_the_ports_packets_where_no_queue_is_read() -> None:
 
 def test_pauses_that_nobody_counted_are_not_said_to_be_none() -> None:
     (found,) = symptoms._lost(queues({"ingress_dropped_packets": 5e4, "pauses_sent": None}, others=0), nics(others=0))
+    assert found.what == symptoms.INGRESS
     assert "no counter of PAUSEs was read" in found.why
     assert "0 PAUSEs" not in found.why
     assert found.suggest.startswith("read show pfc counters too")
