@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,7 +35,7 @@ def command(
         list[str] | None, typer.Argument(metavar="SWITCH [NIC]", help="The same as --switch and --nic.")
     ] = None,
     sonic: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             "--switch",
             "--sonic",
@@ -42,7 +43,7 @@ def command(
             help="The switch's config_db.json, or another system's.",
         ),
     ] = None,
-    nic: Annotated[str | None, typer.Option(metavar="FILE|DIR", help="The NIC's DCQCN settings.")] = None,
+    nic: Annotated[list[str] | None, typer.Option(metavar="FILE|DIR", help="The NIC's DCQCN settings.")] = None,
     port: Annotated[str, typer.Option(metavar="NAMES", help="Ports by name or alias, with commas; or all.")] = "all",
     flows: Annotated[int, typer.Option(help="Flows that converge on a port.")] = 8,
     rtt: Annotated[str, typer.Option(metavar="TIME", help="Round trip of an empty network.")] = "4us",
@@ -74,9 +75,8 @@ def command(
 
     if fail_on is not None and fail_on not in _WORSE:
         raise InputError(f"--fail-on: {fail_on[:20]!r} is no severity; write warn or bad")
-    switch, nic = _devices(files or [], sonic, nic)
     found = audit(
-        *(switch, nic),
+        *_devices(files or [], sonic or [], nic or []),
         port=port,
         flows=flows,
         rtt=rtt,
@@ -99,20 +99,32 @@ def command(
         raise typer.Exit(FAILED)
 
 
-def _devices(files: list[str], sonic: str | None, nic: str | None) -> tuple[str, str | None]:
+def _devices(files: Sequence[str], sonic: Sequence[str], nic: Sequence[str]) -> tuple[str, str | None]:
     """The switch's and the NIC's, each given by an option or just named."""
+    switches, nics = list(sonic), list(nic)
     for name in files:
-        if is_switch(name):
-            sonic, given = name, sonic
-        else:
-            nic, given = name, nic
-        if given is not None:
-            raise InputError(
-                f"{name[:200]}: is one more {'switch' if is_switch(name) else 'NIC'}; audit takes one of each"
-            )
-    if sonic is None:
+        (switches if is_switch(name, "") else nics).append(name)
+    for what, names in (("switch", switches), ("NIC", nics)):
+        if names[1:]:
+            raise InputError(f"{names[1][:200]}: is one more {what}; audit takes one of each")
+    if not switches:
+        if nics:
+            _refuse_unknown(nics[0])
         raise InputError("--switch (or --sonic): no switch is given; write fluidcc audit config_db.json nic.txt")
-    return sonic, nic
+    return switches[0], nics[0] if nics else None
+
+
+def _refuse_unknown(name: str) -> None:
+    """Refuse a file, or a folder, that is neither a switch's nor a NIC's."""
+    from fluidcc.operators import read_nic
+    from fluidcc.operators.config_db import EXPECTED_SWITCH
+
+    try:
+        read_nic(name)
+    except InputError as error:
+        raise InputError(
+            f"{name[:200]}: its form is unknown: it is not {EXPECTED_SWITCH}; and of NICs: {error}"
+        ) from None
 
 
 def print_audit(found: Audit, *, verbose: bool = False) -> None:
@@ -172,13 +184,19 @@ def _print_group(console: Any, group: list[Audit], said: set[tuple[str, str]], *
             f"  {port.profile}: Kmin {show(port.kmin, SIZE)}, Kmax {show(port.kmax, SIZE)}, Pmax {port.pmax:.3g}"
         )
     again = [finding for finding in found.findings if (finding.what, finding.why) in said and finding.severity != "ok"]
-    fresh = [finding for finding in found.findings if finding not in again]
+    fresh = [_with_others(finding, group) for finding in found.findings if finding not in again]
     said.update((finding.what, finding.why) for finding in fresh)
     _print_findings(console, fresh, verbose=verbose)
     for severity in ("bad", "warn"):
         whats = [finding.what for finding in again if finding.severity == severity]
         if whats:
             console.print(f"[{_COLOURS[severity]}]{severity:>4}[/] as above: {'; '.join(whats)}")
+
+
+def _with_others(finding: Finding, group: list[Audit]) -> Finding:
+    """Return a finding with what is advised for the other priorities of a group too."""
+    advised = [other.suggest for each in group for other in each.findings if other.what == finding.what]
+    return dataclasses.replace(finding, suggest="\n-> ".join(dict.fromkeys(filter(None, [finding.suggest, *advised]))))
 
 
 def _print_findings(console: Any, findings: Sequence[Finding], *, verbose: bool) -> None:

@@ -326,8 +326,8 @@ def _with_sources(request: Request, scheme: Any, given: dict[str, Any]) -> tuple
     return scheme, port
 
 
-def is_switch(source: str) -> bool:
-    """Tell a switch's configuration from a NIC's settings.
+def is_switch(source: str, option: str = "--from: ") -> bool:
+    """Tell a switch's configuration from a NIC's settings; ``option`` goes before what is refused.
 
     Raises
     ------
@@ -345,7 +345,7 @@ def is_switch(source: str) -> bool:
         return _JSON.search(text) is not None or reader_of(text) is not None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "bad name"
-        raise InputError(f"--from: {source[:200]}: {reason}; give a config_db.json or a NIC's settings") from None
+        raise InputError(f"{option}{source[:200]}: {reason}; give a config_db.json or a NIC's settings") from None
 
 
 def _from_file(request: Request, swept: dict[str, Any]) -> Scenario:

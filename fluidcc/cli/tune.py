@@ -203,7 +203,7 @@ def command(
         found.notes.append(f"the present setting ran with --set's {', '.join(held)} too; what is typed has them")
     if not (found.confirmed and found.best.kept):
         found.notes.extend(_mends(example, request.scheme, bounds))
-    command = ""
+    command, told = "", list[str]()
     if request.sources and found.confirmed and found.best.kept:
         trial = tried(
             request.scheme,
@@ -219,17 +219,22 @@ def command(
             narrow=narrow,
         )
         found.notes.insert(0, trial.words)
+        told.append(trial.words)
         found, command = dataclasses.replace(found, trial=trial.trial), trial.commands
     files = []
     if write is not None:
         from fluidcc.operators.commands import FILES, README
-        from fluidcc.operators.ports import left_alone
+        from fluidcc.operators.ports import left_alone, read_ports, staying
 
         found.notes.extend(_nowhere(request, found))
-        found.notes.extend(left_alone(request.ports, ports) if ports else [])
+        if ports:
+            switch = next(each for each in request.sources or [] if is_switch(each))
+            stay = [*left_alone(request.ports, ports), *staying(read_ports(switch)[0], ports)]
+            found.notes.extend(stay)
+            told.extend(stay)
         if found.confirmed is False or not found.best.kept:
             found.notes.append(NOTHING)
-        typed = _typed(request, ports, found)
+        typed = _typed(request, ports, found, told)
         files = [str(path) for path in [*found.write(write), *typed.write(write)]]
         output.tell_of_others(write, files, (*FILES, README, *PICTURES))
     if json:
@@ -313,7 +318,7 @@ def _beside(groups: Sequence[PortGroup], chosen: Sequence[PortGroup]) -> str:
     )
 
 
-def _typed(request: Request, groups: list[PortGroup], found: Tuning) -> Commands:
+def _typed(request: Request, groups: list[PortGroup], found: Tuning, said: Sequence[str]) -> Commands:
     """Return the commands for the best setting, on the devices that --from names."""
     from fluidcc.operators import read_nic
     from fluidcc.operators.commands import THRESHOLDS, commands_of
@@ -325,7 +330,7 @@ def _typed(request: Request, groups: list[PortGroup], found: Tuning) -> Commands
     known = [*(THRESHOLDS if switch is not None else ()), *(REGISTERS if nic is not None else ())]
     good = found.confirmed is not False and found.best.kept
     changes = {name: value for name, value in {**_given(request), **found.best.point}.items() if good and name in known}
-    return commands_of(switch, groups, read_nic(nic) if nic is not None else None, changes)
+    return commands_of(switch, groups, read_nic(nic) if nic is not None else None, changes, said)
 
 
 def _given(request: Request) -> dict[str, float]:

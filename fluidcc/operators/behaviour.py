@@ -35,6 +35,7 @@ TIMES = 1.5  # as far apart as high queues may be, beyond
 FEW = 10  # packets
 _PACKET = 4158.0  # bytes, of the largest that RoCE sends
 SETTLED, PAUSED = "the flows settle", "PFC pauses the senders"
+OUTGROWN = "the model's queue outgrows the buffer"
 TWO_WAYS = "the flows settle in two ways"
 SEARCH = (
     "tune kmin, kmax, pmax and g: fluidcc tune dcqcn --from ... --over kmin --over kmax --over pmax --over g "
@@ -85,10 +86,10 @@ def with_usual_buffers(scenario: Scenario, port: SwitchPort | None) -> tuple[Sce
 
 
 def buffer_in_words(port: SwitchPort) -> str:
-    """Tell whose buffer `with_usual_buffers` gives."""
+    """Tell whose buffer `with_usual_buffers` gives, and whether with PFC."""
     if port.buffer_size is not None:
-        return "the switch's buffer"
-    return f"{show(_USUAL, SIZE)} of buffer (no file says how large the switch's is)"
+        return f"the switch's buffer and {'PFC' if port.pauses else 'no PFC, as this queue sends no PAUSE'}"
+    return f"{show(_USUAL, SIZE)} of buffer (no file says how large the switch's is) and PFC"
 
 
 def buffers_of(port: SwitchPort, pfc: PFC | None) -> dict[str, Any]:
@@ -283,7 +284,7 @@ def behaviour(found: dict[str, Any], flows: int, red: RED, limit: float | None =
     if limit is not None and longest > limit:
         yield Finding(
             "warn",
-            "the model's queue outgrows the buffer",
+            OUTGROWN,
             f"from {OPENS} to {CLOSES} after {flows} flows started at line rate the queue would be "
             f"{shown(longest, limit)} ({by}): PAUSE or losses decide, which this engine "
             "leaves out",

@@ -99,14 +99,20 @@ def packets_and_thresholds(port: SwitchPort, packet_bytes: Sequence[float] = PAC
         if marked >= _MARKED:
             wanted = max(wanted, round(bursts.quantile(1 - _MARKED)))
         fits = port.kmax >= wanted + max(packet_bytes)  # else one packet climbs what is left of the ramp
+        if tried is not None and port.kmax - port.kmin < max(packet_bytes):  # as advised of what is no ramp
+            suggest = f"set Kmin {show(tried[0], SIZE)} and Kmax {show(tried[1], SIZE)}, and sweep around them"
+            changes = thresholds(port, *tried)
+        else:
+            suggest = f"raise green_min_threshold to {wanted} or more"
+            suggest += "" if fits else f" and green_max_threshold to {2 * wanted} or more"
+            changes = thresholds(port, wanted, None if fits else 2 * wanted)
         yield Finding(
             "warn",
             "Kmin is below two packets",
             f"Kmin {show(port.kmin, SIZE)} is less than twice {size}: packets that meet by chance are marked, without "
             "a queue that stays" + (f"; {said}" if marked >= _MARKED else ""),
-            f"raise green_min_threshold to {wanted} or more"
-            + ("" if fits else f" and green_max_threshold to {2 * wanted} or more"),
-            thresholds(port, wanted, None if fits else 2 * wanted),
+            suggest,
+            changes,
         )
     elif marked >= _MARKED and not (steep and tried is not None):
         yield _bursts(port, bursts, f"where NICs send bursts of packets of {max(packet_bytes):g} B, {said}")

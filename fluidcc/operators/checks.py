@@ -35,6 +35,7 @@ _ROOM = 0.999  # of a port, for all flows at their least rate
 _MBPS = 1e6 / 8
 # Alphas that chips have, 1/128 to 8 (the paper's beta): sonic-buildimage's buffer templates.
 _POWERS = range(-7, 4)
+_LARGEST_POOL = 200e6  # bytes; chips without memory beside them have less
 _LARGEST_BYTE_RESET = 2 ** BITS["rpg_byte_reset"] - 1
 _QUICK_TIMER, _MORE_CUTS = 100, 10  # us, of NICs that grow by it alone; cuts in the time of an increase, at the least
 
@@ -61,10 +62,12 @@ def marking(port: SwitchPort) -> Iterator[Finding]:
             f"turn PFC on for priority {port.priority}, whatever the other end says",
         )
     elif not port.lossless and port.priority not in port.lossless_priorities:  # or a line above says why
+        others = f", PFC is on for priority {_listed(port.lossless_priorities)}" if port.lossless_priorities else ""
         yield Finding(
             "warn",
             "PFC is off",
-            f"{where} is not lossless; RoCE flows start at line rate and need PFC until feedback comes (section 4)",
+            f"{where} is not lossless{others}; RoCE flows start at line rate and need PFC until feedback comes "
+            "(section 4)",
             f"add priority {port.priority} to pfc_enable of PORT_QOS_MAP|{port.name}",
             set_fields("PORT_QOS_MAP", port.name, pfc_enable=_listed({*port.lossless_priorities, port.priority})),
         )
@@ -78,18 +81,22 @@ def marking(port: SwitchPort) -> Iterator[Finding]:
         )
     elif not port.profile or not port.ecn:
         why = "has no WRED profile" if not port.profile else f"has profile {port.profile} with ECN off, so it drops"
+        if port.refused:
+            why = f"has profile {port.profile}, which the switch refuses for its {port.refused}: words are lower-case"
         tried = advice(port)
         values = f"green_min_threshold {tried[0]}, green_max_threshold {tried[1]}" if tried else "thresholds that fit"
         anew = (
             f'add a WRED_PROFILE with "ecn": "ecn_all", "wred_green_enable": "true", {values} '
             f"and green_drop_probability 1, and name it as wred_profile of QUEUE|{port.name}|{port.queue}"
         )
+        both = 'set "ecn": "ecn_all" and "wred_green_enable": "true"'
+        fields = {"ecn": "ecn_all"} | ({"wred_green_enable": "true"} if port.refused else {})
         yield Finding(
             "bad",
             _NO_ECN,
             f"{where} {why}: senders get no feedback but PAUSE",
-            'set "ecn": "ecn_all"' if port.profile else anew,
-            () if not port.profile else set_fields("WRED_PROFILE", port.profile, ecn="ecn_all"),
+            (both if port.refused else 'set "ecn": "ecn_all"') if port.profile else anew,
+            () if not port.profile else set_fields("WRED_PROFILE", port.profile, **fields),
         )
     elif not port.wred_green:
         said = "is false" if port.wred_green is False else "is not given, and false by default"
@@ -169,7 +176,8 @@ def scaling(port: SwitchPort, config: ConfigDB, rtt: float) -> Iterator[Finding]
         )
     elif ratio < 1 / _SCALE:
         # No fault by itself: whether the link is left idle is found by running it.
-        yield Finding("ok", "thresholds are lower than others'", f"{scaled}. Others: {others_say}")
+        if port.kmax > 0:
+            yield Finding("ok", "thresholds are lower than others'", f"{scaled}. Others: {others_say}")
     else:
         yield Finding("ok", "thresholds scaled with port speed", f"{scaled}. Others: {others_say}")
     others = _other_speeds(port, config)
@@ -208,7 +216,7 @@ def ecn_bound(buffer: float, headroom: float, ports: int, beta: float, prioritie
 
 def buffers(port: SwitchPort, packets: Sequence[float] = PACKETS) -> Iterator[Finding]:
     """Check that ECN marks before PFC pauses, DCQCN section 4."""
-    if not port.pauses or port.kmin is None:
+    if not port.pauses or port.kmin is None or (port.kmax is not None and port.kmax < port.kmin):
         return
     if port.static_th is not None:
         yield from _static(port, port.kmin, port.static_th, packets)
@@ -225,25 +233,36 @@ def buffers(port: SwitchPort, packets: Sequence[float] = PACKETS) -> Iterator[Fi
         f"(with the {used} priorities in use, {_bytes(fewer)}); Kmin is {show(port.kmin, SIZE)}"
     )
     if port.kmin < bound:
-        yield Finding("ok", "ECN marks before PFC pauses", text)
+        if port.ecn and port.pmax:
+            yield Finding("ok", "ECN marks before PFC pauses", text)
         return
     raised = next(
         (th for th in _POWERS if ecn_bound(port.buffer_size, port.headroom, port.ports, 2.0**th) > port.kmin), None
     )
     wanted = PRIORITIES * port.ports * (port.kmin * (1 + 1 / port.beta) + port.headroom)
     lowest = math.ceil(bound) - 1
-    hint = (
-        f"lower green_min_threshold to {lowest} or less"
-        if lowest >= least_kmin(packets)
-        else f"enlarge the pool to {math.floor(wanted) + 1} or more, or lower the headroom (xoff) if cables allow"
-    )
+    changes: tuple[Change, ...] = ()
+    if lowest >= least_kmin(packets):
+        hint, changes = f"lower green_min_threshold to {lowest} or less", thresholds(port, lowest)
+        hint += f", or raise dynamic_th to {raised}" if raised is not None else ""
+    elif raised is not None:
+        hint, changes = (
+            f"raise dynamic_th to {raised}",
+            set_fields("BUFFER_PROFILE", port.buffer_profile, dynamic_th=raised),
+        )
+    elif wanted > _LARGEST_POOL:
+        hint = (
+            f"no pool is so large ({show(wanted, SIZE)}): count PAUSEs (fluidcc tune), and leave Kmin if they are few"
+        )
+    else:
+        hint = f"enlarge the pool to {math.floor(wanted) + 1} or more, or lower the headroom (xoff) if cables allow"
     yield Finding(
         "warn",
         "PFC can pause before ECN marks",
         text + "; a bound for the worst case, in which all queues of the switch fill from one port: tune, which counts "
         "the PAUSEs of packets, may leave Kmin above it",
-        hint + (f", or raise dynamic_th to {raised}" if raised is not None else ""),
-        thresholds(port, lowest) if lowest >= least_kmin(packets) else (),
+        hint,
+        changes,
     )
 
 
@@ -259,7 +278,8 @@ def _static(port: SwitchPort, kmin: float, pause: float, packets: Sequence[float
         f"{show(kmin, SIZE)}"
     )
     if kmin < bound:
-        yield Finding("ok", "ECN marks before PFC pauses", text)
+        if port.ecn and port.pmax:
+            yield Finding("ok", "ECN marks before PFC pauses", text)
         return
     if kmin >= pause:
         text = f"PAUSE at {show(pause, SIZE)} comes before Kmin {show(kmin, SIZE)} at any single port; {text}"
@@ -359,7 +379,7 @@ def algorithm(nic: NicSettings | None) -> Iterator[Finding]:
             "bad",
             "the NIC does not run DCQCN",
             f"ROCE_CC_ALGORITHM = {chosen} is another algorithm; what follows is of DCQCN with its settings",
-            "set ROCE_CC_ALGORITHM to 0",
+            "set ROCE_CC_ALGORITHM_P1 to 0",
             set_registers(ROCE_CC_ALGORITHM=0),
         )
     elif programmable and not legacy:
@@ -395,9 +415,19 @@ def nic(port: SwitchPort, nic: NicSettings | None, scheme: DCQCN) -> Iterator[Fi
                 "bad",
                 "DCQCN is off for this priority",
                 "; ".join(whys),
-                f"set {' and '.join(f'{name} to {value}' for name, value in wanted.items())}",
+                f"set {' and '.join(f'{_typed(name)} to {value}' for name, value in wanted.items())}",
                 set_registers(**wanted),
             )
+        for number, given in nic.other_ports.items():
+            off, _ = switched_off(NicSettings(given, nic.source), port.priority)
+            if off and not whys:
+                yield Finding(
+                    "warn",
+                    f"DCQCN is off on port {number}",
+                    f"{'; '.join(off)}: what follows is of the port that was read, and hosts on port {number} do not "
+                    "slow down",
+                    f"set port {number} as the other, or ignore this where it has no cable",
+                )
         shared = int(nic.given.get("roce_cc_cnp_moderation", 0))
         if shared:
             yield Finding(
@@ -406,7 +436,7 @@ def nic(port: SwitchPort, nic: NicSettings | None, scheme: DCQCN) -> Iterator[Fi
                 f"ROCE_CC_CNP_MODERATION = {shared} may space CNPs by address or port, where the model spaces them by "
                 "flow. On the sample switch, 8 flows that shared the CNPs of a port filled its queue without end "
                 "(packets, nic_cnp_interval=4us)",
-                "set ROCE_CC_CNP_MODERATION to 0",
+                "set ROCE_CC_CNP_MODERATION_P1 to 0",
                 set_registers(ROCE_CC_CNP_MODERATION=0),
             )
         yield from _field_widths(nic)
@@ -446,6 +476,11 @@ def nic(port: SwitchPort, nic: NicSettings | None, scheme: DCQCN) -> Iterator[Fi
             f"fluidcc fabric --setting quick:timer={quick}us",
             set_registers(RPG_TIME_RESET=quick),
         )
+
+
+def _typed(name: str) -> str:
+    """Return a setting's name as it is typed: mlxconfig's has its port."""
+    return f"{name}_P1" if name.startswith("ROCE_CC_") else name
 
 
 def _without_bytes(scheme: DCQCN, needed: int) -> tuple[str, tuple[Change, ...]]:

@@ -117,6 +117,7 @@ def commands_of(
     groups: Sequence[PortGroup],
     nic: NicSettings | None,
     changes: Mapping[str, float],
+    said: Sequence[str] = (),
 ) -> Commands:
     """Return the commands for some changes.
 
@@ -130,6 +131,8 @@ def commands_of(
         The NIC's present settings; None: NVIDIA's defaults.
     changes : mapping
         Values in SI of the model's parameters: ``kmin``, ``kmax``, ``pmax``, and those of `REGISTERS`.
+    said : sequence of str
+        What is known of the setting, such as what gets worse: it stands in what is typed too.
 
     Returns
     -------
@@ -148,7 +151,7 @@ def commands_of(
     wrong = next((name for name, value in changes.items() if not math.isfinite(value)), None)
     if wrong is not None:
         raise InputError(f"{wrong}: {changes[wrong]} is nothing that can be typed; give a finite value")
-    notes: list[str] = []
+    notes = [*said]
     patch, undo, files = _switch(sonic, groups, changes, notes) if sonic is not None else ([], [], {})
     given = nic.given if nic is not None else {}
     present = {name: int(given.get(name, SETTINGS[name].default)) for name in SETTINGS}
@@ -165,12 +168,14 @@ def commands_of(
             "mlxconfig holds from the next reset on (mlxfwreset, or a power cycle), the driver's files until then: "
             "nic.sh does both"
         )
-    if registers:
+        notes.append("each host needs nic.sh: a NIC's settings hold for all that it sends, also to ports that stay")
         stored = {name: stored[name] for name in registers}
         files |= {"nic.sh": _script(registers, registers, "apply"), "nic-undo.sh": _script(stored, before, "take back")}
     if files:
         switch = "config_db.json" if sonic is None else shlex.quote(Path(sonic).name)
         system = SONIC if sonic is None else ConfigDB(sonic, groups[0].switch.asic or None).system
+        if NEW in files:
+            files[NEW] = "".join(f"{system.comment} {line}\n" for line in said) + files[NEW]
         files[README] = _readme(files, notes, f"{switch} nic.txt", system)
     return Commands(patch, undo, registers, before, files, tuple(notes))
 

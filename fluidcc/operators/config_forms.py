@@ -23,6 +23,7 @@ def configurations(document: Tables) -> dict[str, Tables]:
         return {"": whole}
     parts = {name: _tables(part) for name, part in document.items() if isinstance(part, dict)}
     found = {name: tables for name, tables in parts.items() if isinstance(tables.get("PORT"), dict)}
+    found = {name: tables for name, tables in found.items() if tables["PORT"]} or found  # a host's own is empty
     if len(found) == 1 and not next(iter(found)).startswith("asic"):
         return {"": next(iter(found.values()))}
     return found or {"": whole}

@@ -45,7 +45,9 @@ def in_words(finding: Finding, port: SwitchPort, words: Words) -> Finding:
     wanted = _SUGGESTIONS.get(finding.what)
     kmin, kmax = advice(port) or ("KMIN", "KMAX")
     pmax, profile = "1", port.profile if words.system == SONIC.system else port.profile.removesuffix(f"-{port.queue}")
-    if wanted == "buffers":
+    if finding.what == "DSCPs are not checked":
+        suggest = "hand over the whole configuration, with what leads DSCPs to queues"
+    elif wanted == "buffers":
         why = f"not read: {', '.join(port.buffer_lines)}" if port.buffer_lines else _UNSAID
         suggest = "compare Kmin with these on the switch: {}"
     elif finding.what == "marking was not read":  # the thresholds are there, and nothing says that others are better
@@ -55,7 +57,8 @@ def in_words(finding: Finding, port: SwitchPort, words: Words) -> Finding:
         suggest = "{}"
     if wanted is not None:
         own = dict(port.typed).get(wanted)
-        text = getattr(words, wanted).format(
+        on = words.ecn and finding.what == "ECN is off"
+        text = (words.ecn[not port.profile] if on else getattr(words, wanted)).format(
             port=port.name,
             queue=port.queue,
             priority=port.priority,

@@ -34,10 +34,11 @@ def traffic(port: SwitchPort, nic: NicSettings | None) -> Iterator[Finding]:
     if found.dscps is None:
         if not found.lacking:
             yield Finding(
-                "ok",
+                "warn",
                 "DSCPs are not checked",
-                f"neither {port.name} nor the switch as a whole names a map of DSCPs: the file does not say which "
-                f"packets go to queue {port.queue}",
+                f"the file does not say which DSCPs go to queue {port.queue} of {port.name}: no map of DSCPs holds "
+                "there",
+                f"set dscp_to_tc_map of PORT_QOS_MAP|{port.name}, by which RoCE's DSCP goes to queue {port.queue}",
             )
         return
     if not found.dscps:
@@ -53,7 +54,7 @@ def traffic(port: SwitchPort, nic: NicSettings | None) -> Iterator[Finding]:
     led += f", counted in priority group {_numbers(found.groups)}" if found.groups else ""
     elsewhere = [group for group in found.groups if group != found.wanted_group]
     stray = [each for each in found.pauses if each[0] != each[1] and _concerns(port.queue, each, found)]
-    if port.lossless and stray:
+    if stray and (port.lossless or port.priority in port.lossless_priorities):
         said = "; ".join(
             f"a PAUSE of priority {priority} stops queue {stopped}, but what it is sent for goes to queue "
             f"{_numbers(queues)}"
@@ -142,6 +143,15 @@ def headroom(port: SwitchPort) -> Iterator[Finding]:
         yield _lossy(port)
         return
     if port.headroom is None:
+        if port.lossless_profile and not port.dynamic_buffers:
+            yield Finding(
+                "bad",
+                "the priority group has no buffer",
+                f"PFC is on for priority {port.priority}, and other groups of {port.name} have a lossless profile, but "
+                f"no BUFFER_PG row is of group {port.priority}: it has no headroom, and packets are lost",
+                f"add BUFFER_PG|{port.name}|{port.priority} with profile {port.lossless_profile}",
+                set_fields("BUFFER_PG", f"{port.name}|{port.priority}", profile=port.lossless_profile),
+            )
         if port.dynamic_buffers:
             yield Finding(
                 "ok",
@@ -164,6 +174,18 @@ def headroom(port: SwitchPort) -> Iterator[Finding]:
         f"after a PAUSE, and up to {show(high, SIZE)} if packets are small and each takes a cell (sonic-swss, "
         f"buffer_headroom_mellanox.lua, a first estimate); xoff is {show(port.headroom, SIZE)}"
     )
+    groups = max(1, len(port.lossless_priorities))
+    own = (port.reserved or 0.0) >= port.headroom  # reserved for each group: nothing is taken from the pool's
+    if port.pool_headroom and port.pool_headroom < groups * port.headroom and not own:
+        every = math.ceil(port.ports * groups * port.headroom)
+        yield Finding(
+            "bad",
+            "the shared headroom is too small",
+            f"the pool's xoff, {show(port.pool_headroom, SIZE)}, is the headroom of all {port.ports} ports together; "
+            f"{groups} lossless group{'s' if groups > 1 else ''} of one port alone may need "
+            f"{show(groups * port.headroom, SIZE)}: packets are lost while PAUSE is on its way",
+            f"raise xoff of the BUFFER_POOL of BUFFER_PROFILE|{port.buffer_profile}: {every} holds that of all ports",
+        )
     if port.headroom >= low:
         yield Finding("ok", "headroom fits the cable", text)
         return
@@ -181,6 +203,16 @@ def _lossy(port: SwitchPort) -> Finding:
     """Return that a priority with PFC has a lossy group, and a profile for it."""
     entry = f"BUFFER_PG|{port.group_key or f'{port.name}|{port.priority}'}"
     other = port.lossless_profile
+    first, _, last = port.group_key.rpartition("|")[2].partition("-")
+    if first == "0" and int(last or 0) >= port.priority and 0 not in port.lossless_priorities:
+        rows = ", ".join(f"BUFFER_PG|{port.name}|{each}" for each in port.lossless_priorities)
+        return Finding(
+            "bad",
+            "the priority group is lossy",
+            f"PFC is on for priority {port.priority}, but {entry}, which is of lossy groups too, has "
+            f"{port.buffer_profile}, without xoff and xon: the group never pauses a sender",
+            f"split {entry}: {rows} with {other or 'a lossless BUFFER_PROFILE'}, the rest as it is",
+        )
     return Finding(
         "bad",
         "the priority group is lossy",
@@ -238,6 +270,16 @@ def watchdog(port: SwitchPort) -> Iterator[Finding]:
             set_fields("PORT_QOS_MAP", port.name, pfcwd_sw_enable=listed),
         )
         return
+    if unlisted := port.watched_priorities is None and dog.sonic:
+        listed = _numbers(port.lossless_priorities).replace(" ", "")
+        yield Finding(
+            "warn",
+            "the PFC watchdog may watch nothing",
+            f"no port has pfcwd_sw_enable: releases of SONiC since 202205 then watch no priority of {port.name}, "
+            "whatever PFC_WD says",
+            f"set pfcwd_sw_enable of PORT_QOS_MAP|{port.name} to {listed}",
+            set_fields("PORT_QOS_MAP", port.name, pfcwd_sw_enable=listed),
+        )
     if faults:
         often = (dog.poll is not None and dog.poll > _USUAL) or any("POLL_INTERVAL" in fault for fault in faults)
         yield Finding(
@@ -265,7 +307,7 @@ def watchdog(port: SwitchPort) -> Iterator[Finding]:
             "until the port is recovered",
             "set action drop",
         )
-    else:
+    elif not unlisted:
         done = "drops what waits" if dog.action == "drop" else "sends on without heeding PAUSEs, which may lose packets"
         after = f"{dog.detection_time} ms" if dog.detection_time else "its own time"
         yield Finding("ok", "PFC watchdog", f"after {after} of PAUSE the switch {done}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from fluidcc.errors import InputError
 from fluidcc.operators.config_files import clip, label, listing, number, read_text
+from fluidcc.operators.nic_qos import NicQos, read_qos
 from fluidcc.operators.nvidia_settings import SETTINGS, UNUSED, canonical
 from fluidcc.operators.nvidia_text import PORT, base_name, dump_column, dump_lines, spelled, text_lines
 from fluidcc.operators.unread_nics import vendor_of
@@ -46,6 +47,10 @@ class NicSettings:
         Settings of ``mlxconfig`` that are another from the next boot on: as they are, and as they will be.
     mtu : float or None
         Payload of its packets, from ``active_mtu`` of ``ibv_devinfo`` or the Ethernet ``mtu`` [bytes].
+    qos : NicQos
+        PFC, trust and DSCP of its host, where ``mlnx_qos`` and ``cma_roce_tos`` stand beside the settings.
+    other_ports : mapping of int to mapping
+        Settings of its other ports, as ``given``.
     """
 
     given: Mapping[str, float]
@@ -53,6 +58,8 @@ class NicSettings:
     ignored: tuple[str, ...] = ()
     pending: Mapping[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
     mtu: float | None = None
+    qos: NicQos = dataclasses.field(default_factory=NicQos)
+    other_ports: Mapping[int, Mapping[str, float]] = dataclasses.field(default_factory=dict)
 
     @property
     def assumed(self) -> str:
@@ -127,11 +134,11 @@ def read_nic(path: str | os.PathLike[str], port: int = 1) -> NicSettings:
     if folder:
         return _settings(_Found(name, port), _folder_lines(Path(path), name), name, unknown_listed=False)
     lines = [re.sub(r"^(>\s?)+", "", line) for line in read_text(path, _EXPECTED).splitlines()]  # quoted in mail
-    column = dump_column(lines)
+    column, qos = dump_column(lines), read_qos("\n".join(lines))
     if column is None:
-        return _settings(_Found(name, port), text_lines(lines, name), name, unknown_listed=True)
+        return _settings(_Found(name, port, qos=qos), text_lines(lines, name), name, unknown_listed=True)
     source = f"{name} (port {port}{f', column {column}' if column else ''})"
-    return _settings(_Found(name, port), dump_lines(lines, name), source, unknown_listed=False)
+    return _settings(_Found(name, port, qos=qos), dump_lines(lines, name), source, unknown_listed=False)
 
 
 @public()
@@ -182,9 +189,10 @@ class _Found:
     given: dict[str, float] = dataclasses.field(default_factory=dict)
     unset: list[str] = dataclasses.field(default_factory=list)
     unknown: list[str] = dataclasses.field(default_factory=list)
-    others: dict[int, int] = dataclasses.field(default_factory=dict)  # settings of other ports
+    others: dict[int, dict[str, float]] = dataclasses.field(default_factory=dict)  # settings of other ports
     pending: dict[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
     mtu: float | None = None
+    qos: NicQos = dataclasses.field(default_factory=NicQos)
 
     def add(self, key: str, text: str, where: str, later: str = "") -> None:
         """Take in a setting, and what it will be from the next boot on if the source says so."""
@@ -198,7 +206,7 @@ class _Found:
             self.unknown.append(key)
             return
         if suffix and int(suffix[2]) != self.port:
-            self.others[int(suffix[2])] = self.others.get(int(suffix[2]), 0) + 1
+            self.others.setdefault(int(suffix[2]), {})[name] = _value(name, text, f"{where}: {key}")
             return
         if text.upper() == "N/A":
             self.unset.append(name)
@@ -256,14 +264,22 @@ def _settings(found: _Found, lines: Iterator[tuple[str, ...]], source: str, *, u
         raise InputError(f"{found.file}: has no DCQCN setting{have}; give {_EXPECTED}, with names such as rpg_ai_rate")
     ignored = [f"{name} = {given[name]:.15g}: {UNUSED[name](given[name])}" for name in given if name in UNUSED]
     ignored += [f"{name}: the source says N/A" for name in found.unset]
-    ignored += [f"{n} settings of port {p}" for p, n in sorted(found.others.items())]
+    ignored += [
+        f"{len(theirs)} settings of port {p}{_other(theirs, given)}" for p, theirs in sorted(found.others.items())
+    ]
     if unknown_listed:
         ignored += [f"{label(key)}: not a DCQCN setting known here" for key in found.unknown[:_MOST_LISTED]]
         left = len(found.unknown) - _MOST_LISTED
         ignored += [f"{left} more lines with unknown names"] if left > 0 else []
     elif found.unknown:
         ignored.append(f"{len(found.unknown)} other settings or files, which are none of DCQCN's numbers")
-    return NicSettings(given, source, tuple(ignored), found.pending, found.mtu)
+    return NicSettings(given, source, tuple(ignored), found.pending, found.mtu, found.qos, found.others)
+
+
+def _other(theirs: Mapping[str, float], given: Mapping[str, float]) -> str:
+    """Say in which settings another port differs."""
+    names = [name for name in theirs if given.get(name, theirs[name]) != theirs[name]]
+    return f", which differ in {listing(names)}" if names else ""
 
 
 def _refuse_vendors(file: str, names: Sequence[str]) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from fluidcc.engines.run_many import Place, run_all
 from fluidcc.errors import InputError
-from fluidcc.operators.behaviour import CLOSES, FEW, OPENS, PAUSED, SEARCH, TIMES, in_words, means, two_ways
+from fluidcc.operators.behaviour import CLOSES, FEW, OPENS, OUTGROWN, PAUSED, SEARCH, TIMES, in_words, means, two_ways
 from fluidcc.operators.finding import Finding
 from fluidcc.progress import Bar
 from fluidcc.scenario.model import Scenario, resolve
@@ -73,7 +74,7 @@ def after_packets(
     found: dict[str, Any],
     packet: float,
     judged: Callable[[dict[str, Any]], Iterable[Finding]],
-    buffer: str = "the switch's buffer",
+    buffer: str = "the switch's buffer and PFC",
 ) -> Iterator[Finding]:
     """Yield what was said of the flows as far as packets bear it out, and whether they do.
 
@@ -102,7 +103,7 @@ def after_packets(
             yield Finding("ok", "packets were not run", found["reason"])
         return
     text = (
-        f"at the same time, with {buffer} and PFC, {in_words(found)}; {_count(found['pfc_pauses'])} PAUSEs "
+        f"at the same time, with {buffer}, {in_words(found)}; {_count(found['pfc_pauses'])} PAUSEs "
         f"and {_count(found['drops'])} packets lost (packets, {found['seeds']} seeds)"
     )
 
@@ -111,16 +112,27 @@ def after_packets(
         sure = 2 * (hybrid["utilisation_se"] or 0.0)
         return abs(mine["utilisation"] - other["utilisation"]) <= _NEAR + sure and high <= TIMES * low + FEW * packet
 
+    mine = [*judged({**found, "engine": "packet", "utilisation_se": None})]
+    beyond = any(each.what == OUTGROWN for each in mine)
+    # A queue that stays in the buffer without PAUSE and loss contradicts one that outgrows it.
+    quiet = any(each.what == OUTGROWN for each in said) and not (beyond or found["pfc_pauses"] or found["drops"])
     # Of two ways a few runs may show one alone.
-    agrees = all(any(near(mine, other) for other in _ways(hybrid)) for mine in _ways(found))
+    agrees = not quiet and all(any(near(mine, other) for other in _ways(hybrid)) for mine in _ways(found))
     if agrees:
         # No PAUSE in the whole run: there is nothing to pause for.
-        yield from (each for each in said if each.what != PAUSED or found["pfc_pauses"] > 0)
+        heard = (each for each in said if each.what != PAUSED or found["pfc_pauses"] > 0)
+        yield from (dataclasses.replace(each, suggest=SEARCH) if each.what == OUTGROWN else each for each in heard)
     else:
-        mine = {**found, "engine": "packet", "utilisation_se": None}
-        yield from (each for each in judged(mine) if each.severity != "ok")
+        yield from (each for each in mine if each.severity != "ok" and each.what != OUTGROWN)
     if found["drops"] > 0:
         yield Finding("bad", "packets are lost", text, SEARCH)
+    elif beyond:
+        yield Finding(
+            "warn",
+            "packets leave out the queue's limit",
+            f"{text}: this queue is longer than the switch lets it be, and what is lost beyond is not counted",
+            "give the queue room by its profile of BUFFER_QUEUE, or shorten it: " + SEARCH,
+        )
     elif agrees:
         yield Finding("ok", "packets say so too", text)
     else:

@@ -10,7 +10,7 @@ from typing import Any
 from fluidcc.errors import InputError
 from fluidcc.operators.config_db import EXPECTED, Assumed, ConfigDB
 from fluidcc.operators.config_files import clip, label, listing
-from fluidcc.operators.roce_queue import Choice, queues_of
+from fluidcc.operators.roce_queue import BEST_RANK, Choice, queues_of
 from fluidcc.operators.sonic import SwitchPort, describe
 from fluidcc.units import SIZE, show
 
@@ -51,7 +51,8 @@ def read_ports(
     Returns
     -------
     groups : list of PortGroup
-        Of each port its lossless queues; where it has none, its queues with a WRED profile. If no port has either, as
+        Of each port its lossless queues, and if none of these has a WRED profile, those that mark; where it has no
+        lossless queues, its queues with a WRED profile. If no port has either, as
         switches leave the factory, the queue that is usually RoCE's.
     left_out : list of str
         Ports of "all" without such a queue, where others have one.
@@ -69,7 +70,7 @@ def read_ports(
         if not config.table("PORT"):
             raise InputError(f"{config.name}: table PORT lists no ports; give {EXPECTED} with at least one port")
         names = config.senders if every else [name for asic, name in named if asic == config.asic]
-        found += [(config, name, _roce(queues_of(config, name))) for name in names]
+        found += [(config, name, _roce(config, queues_of(config, name))) for name in names]
     left_out = [_shown(config, name) for config, name, queues in found if not queues]
     if not every or len(left_out) == len(found):
         found = [(config, name, queues or [Choice(name, _USUAL, 0, {}, {})]) for config, name, queues in found]
@@ -122,6 +123,23 @@ def alike(groups: Sequence[PortGroup], switch: SwitchPort) -> list[PortGroup]:
     return [each for each in groups if marked(each.switch) == marked(switch)]
 
 
+def staying(every: Sequence[PortGroup], chosen: Sequence[PortGroup]) -> list[str]:
+    """Say which ports have the speed and the thresholds of those that were chosen, and stay as they are."""
+    meant = {(each.switch.asic, name) for each in chosen for name in each.names}
+
+    def marked(port: SwitchPort) -> tuple[Any, ...]:
+        return port.rate, port.kmin, port.kmax, port.pmax, port.shares, port.unread
+
+    there = {marked(each.switch) for each in chosen if each.switch.profile}
+    alike_ = [each for each in every if each.switch.profile and marked(each.switch) in there]
+    names = dict.fromkeys(
+        shown(each.switch.asic, name) for each in alike_ for name in each.names if (each.switch.asic, name) not in meant
+    )
+    if not names:
+        return []
+    return [f"set to the same thresholds, and left as they are: {listing([*names])}; --port names them too"]
+
+
 def left_alone(groups: Sequence[PortGroup], chosen: Sequence[PortGroup]) -> list[str]:
     """Say which ports have the profile of those that were chosen, of another ASIC, with other values."""
     port = chosen[0].switch
@@ -135,9 +153,21 @@ def left_alone(groups: Sequence[PortGroup], chosen: Sequence[PortGroup]) -> list
     ]
 
 
-def _roce(queues: list[Choice]) -> list[Choice]:
-    """Return the lossless queues; if there are none, those with a WRED profile."""
-    return [choice for choice in queues if choice.queue in choice.pfc] or queues
+def _roce(config: ConfigDB, queues: list[Choice]) -> list[Choice]:
+    """Return the lossless queues, after those that mark if none of the former does; without PFC all that have WRED."""
+    lossless = [choice for choice in queues if choice.queue in choice.pfc]
+    if any(choice.rank == BEST_RANK for choice in lossless):
+        return lossless
+    marking = [choice for choice in queues if choice not in lossless and _marks(config, choice)]
+    return [*marking, *lossless] if lossless else queues
+
+
+def _marks(config: ConfigDB, choice: Choice) -> bool:
+    """Tell whether a queue's profile turns ECN on."""
+    where = f"QUEUE|{choice.port}|{choice.queue} wred_profile"
+    name = config.reference(choice.fields.get("wred_profile"), "WRED_PROFILE", where)
+    fields = config.needed("WRED_PROFILE", name, where) if name else {}
+    return "unread" in fields or fields.get("ecn", "ecn_none") != "ecn_none"
 
 
 def _named(configs: Sequence[ConfigDB], port: str) -> list[tuple[str, str]]:

@@ -40,6 +40,7 @@ _TABLES_READ = {
     "DEVICE_METADATA",
     "PFC_WD",
     "PORT",
+    "SCHEDULER",
     "QUEUE",
     "WRED_PROFILE",
     "PORT_QOS_MAP",
@@ -144,8 +145,10 @@ class SwitchPort:
         Kmin and Kmax as shares of what the queue may fill, where nothing says how much that is (Junos).
     unread : str
         The line that makes the queue mark, where thresholds or probability could not be read; or else empty.
+    refused : str
+        Field of the profile that the switch refuses, and with it the whole profile; or else empty.
     up : bool
-        Whether the port is up, or the file does not say that it is down.
+        Whether the file says that the port is up; SONiC has ports down unless told otherwise.
     shaper : float or None
         Rate to which the queue's scheduler limits it (``pir``) [bytes/s], which nothing models; None without one.
     scheduler : str
@@ -207,6 +210,7 @@ class SwitchPort:
     watchdog_unsaid: bool = False
     shares: tuple[float, float] | None = None
     unread: str = ""
+    refused: str = ""
     up: bool = True
     shaper: float | None = None
     scheduler: str = ""
@@ -346,7 +350,7 @@ def describe(config: ConfigDB, choice: Choice, up: int) -> SwitchPort:
         **_pausing(config, port),
         **of_lines,
         **_shaping(config, choice),
-        up=str(fields.get("admin_status", "up")).strip().lower() == "up",
+        up=str(fields.get("admin_status", "")).strip().lower() == "up",
         assumed_rate="speed" not in fields,
         asic=config.asic if len(config.asics) > 1 else "",
         system=config.system.system,
@@ -395,17 +399,23 @@ def _marking(config: ConfigDB, choice: Choice, rate: float, notes: list[str], ig
     if mode is None:
         notes.append(f"WRED_PROFILE|{label(name)} has no ecn: taken as ecn_none, the default")
         mode = "ecn_none"
+    refused = ""
     if not isinstance(mode, str) or mode.strip().lower() not in _MARKS_GREEN:
         raise InputError(f"{place} ecn: {clip(mode)} is not a mode; write one of {', '.join(_MARKS_GREEN)}")
     for colour in ("yellow", "red"):
         if any(k.startswith(f"{colour}_") for k in fields):
             ignored.append(f"WRED_PROFILE|{label(name)} {colour} thresholds and probability: traffic is green")
     enabled = fields.get("wred_green_enable")
-    ecn = _MARKS_GREEN[mode.strip().lower()]
+    if mode not in _MARKS_GREEN:
+        refused = f"ecn {clip(mode)}"
+    elif isinstance(enabled, str) and enabled not in ("true", "false"):
+        refused = f"wred_green_enable {clip(enabled)}"
+    ecn = _MARKS_GREEN[mode.strip().lower()] and not refused
     return {
         "profile": label(name),
         "threshold_fields": fields_of,
         "ecn": ecn,
+        "refused": refused,
         "shares": shares,
         "kmin": thresholds[0] if thresholds else None,
         "kmax": thresholds[1] if thresholds else None,
@@ -445,7 +455,7 @@ def _buffers(config: ConfigDB, port: str, priority: int, notes: list[str], ignor
     if not name:
         if config.is_sonic:
             notes.append(f"BUFFER_PG names no profile for {label(port)}|{priority}: the switch chooses its buffers")
-        return {}
+        return {"lossless_profile": _neighbour(config, port)} if config.is_sonic else {}
     fields = config.needed("BUFFER_PROFILE", name, where)
     place = f"{config.name}: BUFFER_PROFILE|{label(name)}"
 
@@ -472,6 +482,16 @@ def _buffers(config: ConfigDB, port: str, priority: int, notes: list[str], ignor
     if found.get("buffer_size") is None:
         notes.append("the size of the lossless buffer pool is not in the file: the switch computes it")
     return found
+
+
+def _neighbour(config: ConfigDB, port: str) -> str:
+    """Return the lossless profile of another group of a port; empty if it has none."""
+    profiles = config.table("BUFFER_PROFILE", needed=False)
+    for row in config.rows("BUFFER_PG"):
+        name = config.reference(row.fields.get("profile"), "BUFFER_PROFILE", f"BUFFER_PG|{row.key} profile")
+        if port in row.ports and name in profiles and "xoff" in config.entry("BUFFER_PROFILE", name):
+            return label(name)
+    return ""
 
 
 def _lossless_profile(config: ConfigDB, port: str) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fluidcc.operators.counters.model import NicCounters, PortCounters
 from fluidcc.operators.finding import Finding
 from fluidcc.operators.headroom import needed
+from fluidcc.operators.mark_bounds import highest_share, ramp_bound
 from fluidcc.operators.sonic import SwitchPort
 from fluidcc.units import SIZE, show
 
@@ -23,6 +24,7 @@ NEIGHBOUR = "a neighbour pauses the switch"
 PAUSED = "PFC stops senders for long"
 NOBODY = "packets are lost and nobody is paused"
 HEADROOM = "packets are lost in spite of PAUSE"
+INGRESS = "packets are lost before they are queued"
 EGRESS = "packets of a lossless queue are dropped at the egress"
 DISCARDS = "a NIC drops what it receives"
 UNMARKED = "a long queue and no marks"
@@ -147,7 +149,7 @@ def symptoms(queues: Sequence[Queue], nics: Nics, seconds: float | None = None) 
         Time in which was counted; None if not known.
     """
     found = [*_pausing(queues, nics, seconds), *_lost(queues, nics), *_discards(nics)]
-    losses = bool({each.what for each in found} & {NOBODY, HEADROOM, EGRESS, DISCARDS})
+    losses = bool({each.what for each in found} & {NOBODY, HEADROOM, INGRESS, EGRESS, DISCARDS})
     found += [*_other_priority(queues, nics), *_unmarked(queues, nics)]
     ignoring = [*_ignoring(nics)]
     found += [*ignoring, *_answers(nics)]
@@ -232,11 +234,15 @@ def _pausing(queues: Sequence[Queue], nics: Nics, seconds: float | None) -> Iter
 
 
 def _stands_still(queue: Queue, queues: Sequence[Queue]) -> bool:
-    """Tell whether a queue sent next to nothing where others with its number sent."""
-    sent = queue.get("sent_bytes")
-    others = [each.get("sent_bytes") for each in queues if each.port.queue == queue.port.queue and each is not queue]
-    known = [each for each in others if each is not None]
-    return sent is not None and bool(known) and sent < _IDLE * statistics.median(known)
+    """Tell whether a queue sent next to nothing where others with its number sent; by ports where no queue was read."""
+    by_port = queue.get("sent_bytes") is None
+
+    def sent(each: Queue) -> float | None:
+        return each.counted.values.get("sent_packets") if by_port else each.get("sent_bytes")
+
+    others = [sent(each) for each in queues if each.port.queue == queue.port.queue and each is not queue]
+    known, mine = [each for each in others if each is not None], sent(queue)
+    return mine is not None and bool(known) and mine < _IDLE * statistics.median(known)
 
 
 def _paused_hosts(nics: Nics, seconds: float | None) -> Iterator[Finding]:
@@ -274,7 +280,7 @@ def _lost(queues: Sequence[Queue], nics: Nics) -> Iterator[Finding]:
         if known and sent == 0:
             found = _nobody(where, at_ingress[0].port)
         else:
-            found = _headroom(where, at_ingress[0], sent, nics)
+            found = _headroom(where, at_ingress[0], sent if known else None, nics)
         yield dataclasses.replace(found, at=tuple(queue.where for queue in at_ingress))
     elif at_egress:
         where = _listed(
@@ -312,7 +318,7 @@ def _nobody(where: str, port: SwitchPort) -> Finding:
     )
 
 
-def _headroom(where: str, first: Queue, sent: float, nics: Nics) -> Finding:
+def _headroom(where: str, first: Queue, sent: float | None, nics: Nics) -> Finding:
     port = first.port
     heard = [nics.of_priority(nic, "pauses_received") for nic in nics.counted]
     deaf = bool(heard) and None not in heard and sum(filter(None, heard)) == 0
@@ -328,15 +334,21 @@ def _headroom(where: str, first: Queue, sent: float, nics: Nics) -> Finding:
         advice = "compare show buffer configuration with the file, and the cable's length and the MTU with what it says"
     return Finding(
         "bad",
-        HEADROOM,
-        f"{where} although {_count(sent, 'PAUSE')} were sent: what came after them found no room{have}"
+        INGRESS if sent is None else HEADROOM,
+        (
+            f"{where}; no counter of PAUSEs was read: none was sent, or what came after them found no room{have}"
+            if sent is None
+            else f"{where} although {_count(sent, 'PAUSE')} were sent: what came after them found no room{have}"
+        )
         + (
             f". No NIC that was read counts a PAUSE: if these ports lead to them, PFC of priority {nics.shown} is off "
             "there"
             if deaf
             else ""
         ),
-        advice + "; a sender that heeds no PAUSE does so too (mlnx_qos -i IFACE shows PFC)",
+        ("read show pfc counters too; " if sent is None else "")
+        + advice
+        + "; a sender that heeds no PAUSE does so too (mlnx_qos -i IFACE shows PFC)",
     )
 
 
@@ -349,11 +361,18 @@ def _discards(nics: Nics) -> Iterator[Finding]:
         if lost > 0 and lost >= _RARELY * (nics.of_priority(nic, "received_packets") or 0.0):
             losing[nic.name] = f"{nic.name} {_count(lost, 'packet')}"
     if losing:
+        pausing = any(nics.of_priority(nic, "pauses_sent") for nic in nics.counted if nic.name in losing)
         yield Finding(
             "bad",
             DISCARDS,
-            f"{_listed(losing.values())}: the host takes less than the link brings, and is not kept from loss",
-            f"turn PFC of priority {nics.shown} on in the NIC (mlnx_qos -i IFACE --pfc), and look at its PCIe slot",
+            f"{_listed(losing.values())}: the host takes less than the link brings, and is not kept from loss"
+            + (", though PAUSEs are sent" if pausing else ""),
+            (
+                "compare the NIC's receive buffer and cable length (mlnx_qos -i IFACE) with its cable"
+                if pausing
+                else f"turn PFC of priority {nics.shown} on in the NIC (mlnx_qos -i IFACE --pfc)"
+            )
+            + ", and look at its PCIe slot",
             at=tuple(losing),
         )
 
@@ -386,46 +405,26 @@ def _other_priority(queues: Sequence[Queue], nics: Nics) -> Iterator[Finding]:
             at=tuple(stray),
         )
     carried = [queue.get("sent_packets") for queue in queues]
-    if queues and None not in carried and not any(carried):
+    carried = [each for each in carried if each is not None]
+    if carried and not any(carried):
+        roce = {queue.port.queue for queue in queues}
+        sent = {id(port): port for port in (queue.counted for queue in queues)}
+        busy: dict[int, float] = {}
+        for number, values in (each for port in sent.values() for each in port.queues.items() if each[0] not in roce):
+            busy[number] = busy.get(number, 0.0) + values.get("sent_packets", 0.0)
+        most = max(busy, key=lambda each: busy[each], default=0)
+        elsewhere = busy.get(most, 0.0) >= _SENT
         yield Finding(
-            "ok",
+            "warn" if elsewhere else "ok",
             EMPTY,
-            f"queue {' and '.join(sorted({str(queue.port.queue) for queue in queues}))} sent no packet: no RoCE ran, "
-            "or its DSCP leads to another queue, and nothing else can be said",
+            f"queue {' and '.join(map(str, sorted(roce)))} sent no packet"
+            + (f", queue {most} {_count(busy[most])}" if elsewhere else "")
+            + ": no RoCE ran, or its DSCP leads to another queue, and nothing else can be said",
+            "compare the DSCP of RoCE (cma_roce_tos, traffic_class) with the switch's map of DSCPs"
+            if elsewhere
+            else "",
             at=tuple(queue.where for queue in queues),
         )
-
-
-def ramp_bound(queue: float, kmin: float, kmax: float, pmax: float, packet: float, begin: float = 0.0) -> float:
-    """Bound from below, on average, the marks of a queue that has grown to this length.
-
-    It has grown packet by packet, each of which was marked as the queue then was (DCQCN, Fig. 5); packets that leave
-    meanwhile only make more.
-
-    Parameters
-    ----------
-    queue : float
-        The longest [bytes].
-    kmin, kmax, pmax : float
-    packet : float
-        The largest [bytes].
-    begin : float
-        Its length before, at most [bytes].
-    """
-
-    def area(length: float) -> float:
-        top = min(length, kmax)
-        ramp = pmax * (top - kmin) ** 2 / (2 * (kmax - kmin)) if top > kmin and kmax > kmin else 0.0
-        return ramp + max(length - kmax, 0.0)
-
-    return max(area(queue) - area(begin) - packet, 0.0) / packet
-
-
-def highest_share(queue: float, kmin: float, kmax: float, pmax: float) -> float:
-    """Bound from above the probability of a mark where the queue was never longer (DCQCN, Fig. 5)."""
-    if queue > kmax:
-        return 1.0
-    return pmax * max(queue - kmin, 0.0) / (kmax - kmin) if kmax > kmin else 0.0
 
 
 def _unmarked(queues: Sequence[Queue], nics: Nics) -> Iterator[Finding]:

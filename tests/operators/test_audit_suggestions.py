@@ -128,7 +128,17 @@ PG = BASE.config["BUFFER_PG"][f"{PORT}|3-4"]["profile"]
 OTHER_PG = "pg_lossless_100000_40m_profile"
 POOL = BASE.config["BUFFER_PROFILE"][PG]["pool"]
 EGRESS = BASE.config["BUFFER_QUEUE"][f"{PORT}|3-4"]["profile"]
+LOSSY = next(name for name, profile in BASE.config["BUFFER_PROFILE"].items() if "lossy" in name)
 PFC = BASE.config["PORT_QOS_MAP"][PORT]["pfc_enable"]
+
+
+def _unlisted(files: Files) -> Files:
+    for name in files.config["PORT_QOS_MAP"]:
+        files = files.table("PORT_QOS_MAP", name, pfcwd_sw_enable=None)
+    return files
+
+
+UNLISTED = _unlisted(BASE)
 
 
 def _bound() -> float:
@@ -200,6 +210,47 @@ CASES = [
         BASE,
         _UNSEEN,
         name="no profile",
+    ),
+    Case(
+        "ECN is off",
+        "bad",
+        BASE.profile(ecn="ECN_ALL"),
+        BASE.profile(ecn="ecn_all"),
+        _UNSEEN,
+        name="in capitals, which the switch refuses",
+    ),
+    Case(
+        "ECN is off",
+        "bad",
+        BASE.profile(wred_green_enable="True"),
+        BASE.profile(wred_green_enable="true"),
+        _UNSEEN,
+        name="a switch in capitals",
+    ),
+    Case(
+        "the PFC watchdog may watch nothing",
+        "warn",
+        UNLISTED,
+        BASE,
+    ),
+    Case(
+        "the shared headroom is too small",
+        "bad",
+        BASE.table("BUFFER_POOL", POOL, xoff=int(BASE.config["BUFFER_PROFILE"][PG]["xoff"]) - 1),
+        BASE.table("BUFFER_POOL", POOL, xoff=BASE.config["BUFFER_PROFILE"][PG]["xoff"]),
+    ),
+    Case(
+        "the priority group has no buffer",
+        "bad",
+        BASE.without("BUFFER_PG", f"{PORT}|3-4").table("BUFFER_PG", f"{PORT}|4", profile=PG),
+        BASE.without("BUFFER_PG", f"{PORT}|3-4").table("BUFFER_PG", f"{PORT}|3", profile=PG),
+    ),
+    Case(
+        "the priority group is lossy",
+        "bad",
+        BASE.without("BUFFER_PG", f"{PORT}|3-4").table("BUFFER_PG", f"{PORT}|0-7", profile=LOSSY),
+        BASE.without("BUFFER_PG", f"{PORT}|3-4").table("BUFFER_PG", f"{PORT}|0-7", profile=PG),
+        name="of all eight groups",
     ),
     Case(
         "Kmax is below Kmin",
@@ -510,7 +561,7 @@ CASES = [
         name="least rate",
     ),
     Case("CNPs wait behind data", "warn", BASE.settings(CNP_DSCP=26), BASE.settings(CNP_DSCP=48)),
-    Case("DSCPs are not checked", "ok", BASE.table("PORT_QOS_MAP", PORT, dscp_to_tc_map=None), BASE),
+    Case("DSCPs are not checked", "warn", BASE.table("PORT_QOS_MAP", PORT, dscp_to_tc_map=None), BASE),
     Case(
         "the PFC watchdog does not watch this priority",
         "warn",
@@ -662,6 +713,14 @@ RULES: list[tuple[str, list[Callable[..., Files]]]] = [  # each way that a sugge
         r"add priority (\d) to pfc_enable of PORT_QOS_MAP\|(\w+)",
         [lambda f, priority, port: f.table("PORT_QOS_MAP", port, pfc_enable=priority)],
     ),
+    (
+        r'set "ecn": "(\w+)" and "wred_green_enable": "true"',
+        [lambda f, mode: f.profile(ecn=mode, wred_green_enable="true")],
+    ),
+    (
+        r"raise xoff of the BUFFER_POOL of BUFFER_PROFILE\|\w+: (\d+) holds that of all ports",
+        [lambda f, size: f.table("BUFFER_POOL", POOL, xoff=size)],
+    ),
     (r'set "ecn": "(\w+)"', [lambda f, mode: f.profile(ecn=mode)]),
     (
         r'add a WRED_PROFILE with "ecn": "ecn_all", "wred_green_enable": "true", green_min_threshold (\d+), '
@@ -696,6 +755,14 @@ RULES: list[tuple[str, list[Callable[..., Files]]]] = [  # each way that a sugge
     (
         r"add BUFFER_PG\|(\w+)\|(\d) with a BUFFER_PROFILE",
         [lambda f, port, priority: f.table("BUFFER_PG", f"{port}|{priority}", profile=PG)],
+    ),
+    (
+        r"add BUFFER_PG\|(\w+\|\d) with profile (\w+)",
+        [lambda f, key, name: f.table("BUFFER_PG", key, profile=name)],
+    ),
+    (
+        r"split BUFFER_PG\|(\w+\|0-7): BUFFER_PG\|(\w+\|\d) with (\w+), the rest as it is",
+        [lambda f, key, row, name: f.without("BUFFER_PG", key).table("BUFFER_PG", row, profile=name)],
     ),
     (
         r"set profile of BUFFER_PG\|(\w+\|\d-\d) to (\w+)",
@@ -734,12 +801,12 @@ RULES: list[tuple[str, list[Callable[..., Files]]]] = [  # each way that a sugge
         [lambda f, name: f.table("SCHEDULER", name, pir=None)],
     ),
     (r"give --nic FILE", [lambda f: dataclasses.replace(f, nic=BASE.nic)]),
-    (r"set ROCE_CC_PRIO_MASK to (\d+)", [lambda f, mask: f.settings(ROCE_CC_PRIO_MASK=int(mask))]),
+    (r"set ROCE_CC_PRIO_MASK_P1 to (\d+)", [lambda f, mask: f.settings(ROCE_CC_PRIO_MASK=int(mask))]),
     (
         r"set (roce_[nr]p/enable/3) to 1(?: and (roce_rp/enable/3) to 1)?",
         [lambda f, *names: f.settings(**{name: 1 for name in names if name})],
     ),
-    (r"set (ROCE_CC_ALGORITHM|ROCE_CC_CNP_MODERATION) to 0", [lambda f, name: f.settings(**{name: 0})]),
+    (r"set (ROCE_CC_ALGORITHM|ROCE_CC_CNP_MODERATION)_P1 to 0", [lambda f, name: f.settings(**{name: 0})]),
     (r"raise it above (\d+)", [lambda f, time: f.settings(RPG_TIME_RESET=int(time) + 1)]),
     (r"raise rpg_byte_reset to (\d+) or more", [lambda f, size: f.settings(RPG_BYTE_RESET=int(size))]),
     (
@@ -801,6 +868,10 @@ RULES: list[tuple[str, list[Callable[..., Files]]]] = [  # each way that a sugge
                 "PFC_WD", "GLOBAL", POLL_INTERVAL=200
             )
         ],
+    ),
+    (
+        r"set dscp_to_tc_map of PORT_QOS_MAP\|(\w+), by which RoCE's DSCP goes to queue \d",
+        [lambda f, port: f.table("PORT_QOS_MAP", port, dscp_to_tc_map="AZURE")],
     ),
     (
         r"set pfcwd_sw_enable of PORT_QOS_MAP\|(\w+) to ([\d,]+)",
@@ -970,8 +1041,14 @@ def test_every_kind_of_finding_has_its_cases() -> None:
 
 
 # Of files that are no config_db.json (test_switch_overrides.py), of all ports (test_ports.py), or of engines that
-# another one contradicts (test_retracted.py).
+# another one contradicts (test_retracted.py), or of hosts (test_nic_hosts.py).
 ELSEWHERE = {
+    "hosts use another priority",
+    "the host's PFC is of another priority",
+    "the host does not trust DSCP",
+    "RoCE's packets go to another queue",
+    "packets are larger than the switch's MTU",
+    "DCQCN is off on port *",
     "the port's speed is not in the file",
     "equal ports are left out",
     "thresholds are shares of a buffer",
@@ -980,6 +1057,7 @@ ELSEWHERE = {
     "PFC depends on DCBX",
     "the PFC watchdog takes the port down",
     "the model's queue outgrows the buffer",
+    "packets leave out the queue's limit",
     "the fixed point is beyond the buffer",
     "the engines contradict each other",
     "the flows settle in two ways",

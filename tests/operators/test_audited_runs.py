@@ -374,7 +374,7 @@ def test_the_first_port_is_the_worst_as_read_whatever_runs_say() -> None:
 
 def test_a_switch_of_unknown_buffer_has_the_usual_one() -> None:
     """Without any, a queue of packets takes all memory; a known one stays, and the user's."""
-    known: Any = SimpleNamespace(buffer_size=22e6)
+    known: Any = SimpleNamespace(buffer_size=22e6, pauses=True)
     unknown: Any = SimpleNamespace(buffer_size=None)
     plain = fc.incast(2)
     found, note = behaviour.with_usual_buffers(plain, unknown)
@@ -385,7 +385,7 @@ def test_a_switch_of_unknown_buffer_has_the_usual_one() -> None:
     mine = dataclasses.replace(plain, buffer=1e6)
     assert behaviour.with_usual_buffers(mine, unknown) == (mine, "")
     assert "no file says" in behaviour.buffer_in_words(unknown)
-    assert behaviour.buffer_in_words(known) == "the switch's buffer"
+    assert behaviour.buffer_in_words(known) == "the switch's buffer and PFC"
 
 
 def test_an_audit_of_an_unknown_buffer_runs_with_the_usual_one() -> None:

@@ -48,7 +48,7 @@ def test_a_mask_is_of_priorities_and_not_of_queues(mask: int, off: bool) -> None
     found = words(checks.nic(made, settings, resolve(PRESETS["vendor"].scheme)))
     assert ("DCQCN is off for this priority" in found) is off
     if off:
-        assert found["DCQCN is off for this priority"].suggest == f"set ROCE_CC_PRIO_MASK to {mask | 1 << 3}"
+        assert found["DCQCN is off for this priority"].suggest == f"set ROCE_CC_PRIO_MASK_P1 to {mask | 1 << 3}"
 
 
 @pytest.mark.parametrize(("np", "rp", "said"), [(0, 0, "np rp"), (0, 1, "np"), (1, 0, "rp"), (1, 1, "")])
@@ -297,13 +297,13 @@ def test_an_interval_above_that_of_the_advice_is_set_with_it(detection: str, pol
 
 def test_a_watchdog_that_is_fine_says_what_it_does() -> None:
     def said(**more: Any) -> list[str]:
-        return [each.why for each in lossless.watchdog(port(lossless=True, watched_priorities=None, **more))]
+        return [each.why for each in lossless.watchdog(port(lossless=True, watched_priorities=(3,), **more))]
 
     (drops,), (forwards,) = (said(watchdog=Watchdog(each, "300", "200")) for each in ("drop", "forward"))
     assert drops == "after 300 ms of PAUSE the switch drops what waits"
     assert "after 300 ms" in forwards
     assert "may lose packets" in forwards
-    (alert,) = lossless.watchdog(port(lossless=True, watched_priorities=None, watchdog=Watchdog("alert", "200", "200")))
+    (alert,) = lossless.watchdog(port(lossless=True, watched_priorities=(3,), watchdog=Watchdog("alert", "200", "200")))
     assert alert.what == "the PFC watchdog only reports"
     assert said(watchdog=None, watchdog_unsaid=True) == []
     assert len(said(watchdog=None)) == 1
@@ -327,7 +327,8 @@ def test_the_least_kmin_is_still_advised_by_section_4(buffer: float, value: list
     """Beta 2, 4 ports and 25 KB: 2 (B - 800 KB)/96 is 8317 B, and 8316 with 48 B less."""
     made = port(buffer_size=buffer, headroom=25e3, ports=4, dynamic_th=1.0, kmin=9e3, lossless=True)
     (found,) = checks.buffers(made)
-    assert [change.value for change in found.apply] == value
+    assert [change.value for change in found.apply if "green_min" in change.path] == value
+    assert found.suggest.startswith("raise dynamic_th to ") is not bool(value)  # and no pool before that
     assert ("lower green_min_threshold to 8316 or less" in found.suggest) == bool(value)
 
 
@@ -453,3 +454,48 @@ def test_a_port_that_is_down_is_headed_so(up: bool, capsys: pytest.CaptureFixtur
     """The heading says it, also where all ports of a switch are down."""
     print_audit(Audit(port(up=up), None, SCHEME, [], [], None, 8, names=("Ethernet0",)))
     assert ("down but audited as if up" in " ".join(capsys.readouterr().out.split())) is not up
+
+
+@pytest.mark.parametrize("changes", [{"ecn": False}, {"pmax": 0.0}])
+def test_a_queue_that_does_not_mark_marks_before_no_pause(changes: dict[str, Any]) -> None:
+    """Catches `ECN marks before PFC pauses` beside `ECN is off`."""
+    fine = {"kmin": 1e3, "kmax": 2e3, "buffer_size": 1e9}
+    assert words(checks.buffers(port(**fine)))["ECN marks before PFC pauses"].severity == "ok"
+    assert not list(checks.buffers(port(**fine, **changes)))
+    assert not list(checks.buffers(port(**fine, static_th=1e6, **changes)))
+
+
+def test_thresholds_of_nothing_are_not_said_to_be_lower() -> None:
+    config = ConfigDB(SAMPLE)
+    assert words(checks.scaling(port(kmin=0.0, kmax=1.0), config, 4e-6)).keys() == {"thresholds are lower than others'"}
+    assert not list(checks.scaling(port(kmin=0.0, kmax=0.0), config, 4e-6))
+
+
+def test_advice_for_each_priority_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """Queues of which the same is found stand together: catches advice that names the first alone."""
+    one, other = (
+        Audit(
+            port(queue=queue, priority=queue),
+            *(None, SCHEME, [], [Finding("bad", "PFC is off", "why", f"add {queue}")], None, 8),
+            names=("Ethernet0",),
+        )
+        for queue in (3, 4)
+    )
+    print_audit(dataclasses.replace(one, others=(other,)))
+    said = capsys.readouterr().out
+    assert "-> add 3" in said
+    assert "-> add 4" in said
+
+
+@pytest.mark.parametrize(("ports", "said"), [(4, "raise dynamic_th to "), (40, "enlarge the pool"), (64, "no pool is")])
+def test_a_pool_that_no_switch_has_is_not_advised(ports: int, said: str) -> None:
+    """Catches `enlarge the pool` before a dynamic_th that would do, and beyond what chips have."""
+    made = {"buffer_size": 30e6, "headroom": 190.5e3, "kmin": 200e3, "kmax": 800e3, "lossless": True}
+    (found,) = checks.buffers(port(**made, ports=ports, dynamic_th=-7.0 if ports == 4 else 3.0))
+    assert found.suggest.startswith(said)
+    assert [each.path.rpartition("/")[2] for each in found.apply] == (["dynamic_th"] if ports == 4 else [])
+
+
+def test_thresholds_that_are_exchanged_get_no_second_advice() -> None:
+    assert list(checks.buffers(port(kmin=8e5, lossless=True)))
+    assert not list(checks.buffers(port(kmin=8e5, kmax=2e5, lossless=True)))

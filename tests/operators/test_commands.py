@@ -21,7 +21,7 @@ from fluidcc.operators.commands import FILES, Commands, commands_of
 from fluidcc.operators.config_db import ConfigDB
 from fluidcc.operators.json_patch import pointer
 from fluidcc.operators.nvidia_settings import SETTINGS
-from fluidcc.operators.ports import alike, read_ports
+from fluidcc.operators.ports import alike, read_ports, staying
 from fluidcc.operators.registers import REGISTERS, register_of
 from tests.operators.short_audits import short_audits
 
@@ -386,3 +386,21 @@ def test_the_readme_says_how_to_roll_out(changes: dict[str, float], first: str) 
 def test_a_nic_alone_is_rolled_out_with_a_name_to_fill_in() -> None:
     found = commands_of(None, [], None, {"g": 1 / 64})
     assert "fluidcc audit config_db.json nic.txt --counters" in found.files["README.txt"]
+
+
+def test_what_is_typed_says_what_gets_worse_and_which_ports_stay() -> None:
+    """Catches a folder that is taken to another room without what the screen said of its setting."""
+    path, said = EXAMPLE / "config_db.json", "Worse: goodput with web-search x0.889"
+    every = read_ports(path)[0]
+    named = read_ports(path, "Ethernet4")[0]
+    stay = staying(every, named)
+    assert "Ethernet0, Ethernet8" in stay[0]
+    assert "Ethernet4," not in stay[0]
+    assert staying(every, every) == []
+    text = commands_of(path, named, None, {"kmin": 99e3, "g": 1 / 64}, [said, *stay]).files["README.txt"]
+    assert said in text
+    assert stay[0] in text
+    assert "each host needs nic.sh" in text
+    other = EXAMPLE.parents[1] / "tests" / "data" / "switches" / "eos.txt"
+    typed = commands_of(other, read_ports(other)[0][:1], None, {"kmin": 99e3}, [said]).files["switch.txt"]
+    assert typed.startswith(f"! {said}\n")

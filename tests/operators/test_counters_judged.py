@@ -457,3 +457,42 @@ def test_counters_of_nics_alone_are_judged() -> None:
     assert symptoms.NOBODY not in whats(list(found.findings))
     with pytest.raises(InputError):
         judge(Counters(()), read_ports(file)[0], ConfigDB.all(file), Conditions(SCHEME, [4096.0], 1e-6))
+
+
+def of_port(sent: float, pauses: float = 0.0) -> Queue:
+    """A port that counted packets, and PAUSEs by priority, but no queue."""
+    return Queue("p", PORT, PortCounters("leaf1", f"{sent}", {"sent_packets": sent}, {3: {"pauses_received": pauses}}))
+
+
+def test_a_storm_is_seen_by_the_ports_packets_where_no_queue_is_read() -> None:
+    """2 000 000 PAUSEs in 10 s and a thousandth of what others send: catches `a receiver pauses the switch`."""
+    others = [of_port(1e7), of_port(1e7)]
+    assert whats(symptoms.symptoms([of_port(1e4, 2e6), *others], nics(others=0), 10.0)) == [symptoms.STORM]
+    assert whats(symptoms.symptoms([of_port(9e6, 2e6), *others], nics(others=0), 10.0)) == [symptoms.SLOW]
+
+
+def test_pauses_that_nobody_counted_are_not_said_to_be_none() -> None:
+    (found,) = symptoms._lost(queues({"ingress_dropped_packets": 5e4, "pauses_sent": None}, others=0), nics(others=0))
+    assert found.what == symptoms.INGRESS
+    assert "no counter of PAUSEs was read" in found.why
+    assert "0 PAUSEs" not in found.why
+    assert found.suggest.startswith("read show pfc counters too")
+
+
+@pytest.mark.parametrize(("elsewhere", "severity"), [(1e7, "warn"), (9e3, "ok")])
+def test_traffic_of_another_queue_is_named_where_roces_is_empty(elsewhere: float, severity: str) -> None:
+    """Some ports were not read: that the others' queues are empty is said all the same."""
+    counts = {0: {"sent_packets": elsewhere}, 3: {"sent_packets": 0.0}}
+    read = Queue("p", PORT, PortCounters("leaf1", "p", {}, counts))
+    unread = Queue("q", PORT, PortCounters("leaf1", "q", {}, {}))
+    (found,) = symptoms._other_priority([read, unread], nics(others=0))
+    assert (found.what, found.severity) == (symptoms.EMPTY, severity)
+    assert ("queue 0 10,000,000" in found.why) is (severity == "warn")
+
+
+def test_a_nic_that_pauses_is_not_told_to_turn_pfc_on() -> None:
+    """Catches advice against what the NIC's own PAUSEs show."""
+    (found,) = symptoms._discards(nics({"received_discards": 5e5, "pauses_sent": 3e6}, others=0))
+    assert "turn PFC" not in found.suggest
+    (found,) = symptoms._discards(nics({"received_discards": 5e5}, others=0))
+    assert found.suggest.startswith("turn PFC of priority 3 on")

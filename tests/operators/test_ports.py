@@ -13,7 +13,7 @@ import fluidcc as fc
 from fluidcc.cli.request import Request, tell_devices, with_ports
 from fluidcc.cli.tune import _alike, _beside
 from fluidcc.errors import InputError
-from fluidcc.operators import behaviour, checks
+from fluidcc.operators import behaviour, checks, lossless
 from fluidcc.operators.config_db import ConfigDB
 from fluidcc.operators.headroom import needed
 from fluidcc.operators.ports import alike, forgotten, left_alone, read_ports
@@ -245,3 +245,32 @@ def test_a_port_whose_queues_differ_is_tuned_for_the_worst(
     assert _beside(request.ports, request.ports) == ""
     tell_devices(request)
     assert "the worst of queues 3, 4, among which --port does not choose" in capsys.readouterr().err.splitlines()[0]
+
+
+def test_queues_that_mark_are_read_where_pfc_is_of_others(config: Callable[..., Path]) -> None:
+    """Catches an audit of the queues that PFC pauses by mistake, in which those of RoCE do not appear."""
+
+    def change(tables: dict[str, Any], **fields: str) -> None:
+        for name in tables["PORT_QOS_MAP"]:
+            tables["PORT_QOS_MAP"][name] |= fields
+
+    def queues(path: Path) -> list[int]:
+        return [group.switch.queue for group in read_ports(path, "Ethernet0")[0]]
+
+    wrong = config(lambda tables: change(tables, pfc_enable="5,6"))
+    assert queues(wrong) == [3, 4, 5, 6]
+    first = read_ports(wrong, "Ethernet0")[0][0].switch
+    (off,) = (each for each in checks.marking(first) if each.what == "PFC is off")
+    assert "PFC is on for priority 5,6" in off.why
+    assert queues(config(lambda tables: change(tables, pfc_enable="3"))) == [3]
+    silent = config(
+        lambda tables: (change(tables, pfc_enable="5"), tables["WRED_PROFILE"]["AZURE_LOSSLESS"].update(ecn="ecn_none"))
+    )
+    assert queues(silent) == [5]
+
+
+def test_a_pause_that_stops_another_queue_is_told_of_the_queue_that_marks(config: Callable[..., Path]) -> None:
+    path = config(lambda tables: tables["MAP_PFC_PRIORITY_TO_QUEUE"]["AZURE"].update({"3": "0", "4": "1"}))
+    first = read_ports(path, "Ethernet0")[0][0].switch
+    assert (first.queue, first.lossless) == (3, False)
+    assert "PAUSE stops another queue" in {each.what for each in lossless.traffic(first, None)}

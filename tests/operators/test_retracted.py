@@ -201,7 +201,7 @@ def test_suggestions_are_in_the_words_of_the_system(name: str) -> None:
     assert {"PFC is off", "ECN is off", "PFC before ECN not checked"} <= {*whats(said)}
     for each in said:
         found = dialect.in_words(each, made, config.system)
-        words = f"{found.why} {found.suggest}"
+        words = f"{found.why} {found.suggest}".replace("hset 'WRED_PROFILE|AZURE_LOSSLESS'", "")  # typed on SONiC
         assert not any(table in words for table in ("PORT_QOS_MAP", "WRED_PROFILE", "BUFFER_", "QUEUE|", "PFC_WD|")), (
             found
         )
@@ -232,3 +232,27 @@ def test_an_audit_of_a_text_is_json() -> None:
     assert document["findings"][0]["severity"] == "warn"
     assert document["equilibrium"] is None
     json.dumps(document, allow_nan=False)
+
+
+def test_packets_with_a_short_queue_contradict_one_that_outgrows_the_buffer() -> None:
+    """One of two ways runs away and the packets go the other: catches `so too` beside 30 MB that are never there."""
+    hybrid = ran(0.97, 5e6, 9e6, ways=[TWO[0], {**TWO[1], "queue_bytes": {"mean": 1.0, "p5": 1.0, "p95": 31e6}}])
+    quiet = {"drops": 0.0, "pfc_pauses": 0.0}
+    said = [*after_packets(judged(hybrid), hybrid, ran(0.95, 11e3, 25e3, **quiet), 1e3, judged)]
+    assert whats(said)[-1] == "packets say otherwise"
+    assert behaviour.OUTGROWN not in whats(said)
+    paused = [*after_packets(judged(hybrid), hybrid, ran(0.95, 11e3, 25e3, drops=0.0, pfc_pauses=3.0), 1e3, judged)]
+    assert whats(paused) == [behaviour.OUTGROWN, "packets say so too"]
+    assert not [each for each in (*said, *paused) if "--packets 2" in each.suggest]
+
+
+def test_packets_beyond_the_queues_limit_say_that_they_leave_it_out() -> None:
+    """Catches `0 packets lost` of a queue that no switch would hold."""
+    hybrid, none = ran(0.69, 5e3, 31e6), {"drops": 0.0, "pfc_pauses": 0.0}
+    said = [*after_packets(judged(hybrid), hybrid, ran(0.69, 5e3, 31e6, **none), 1e3, judged)]
+    assert whats(said)[-1] == "packets leave out the queue's limit"
+
+
+def test_packets_of_a_lossy_group_have_no_pfc() -> None:
+    assert behaviour.buffer_in_words(port(lossless=True)) == "the switch's buffer and PFC"
+    assert "no PFC" in behaviour.buffer_in_words(port(lossless=True, lossy_group=True))

@@ -342,7 +342,7 @@ def test_file_size_is_bounded(tmp_path, monkeypatch):
         read_sonic(path)
 
 
-@pytest.mark.parametrize(("state", "up"), [("up", True), ("down", False), (None, True)])
+@pytest.mark.parametrize(("state", "up"), [("up", True), ("down", False), (None, False)])
 def test_a_port_is_down_if_the_file_says_so(state, up, tmp_path):
     tables = json.loads(SAMPLE.read_text())
     for fields in tables["PORT"].values():

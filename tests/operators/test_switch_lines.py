@@ -309,7 +309,7 @@ def test_a_suggestion_names_the_profile_that_the_file_has() -> None:
     reader = reader_of(shown.read_text())
     assert reader is not None
     said = in_words(off, groups_of(shown)[0].switch, reader.WORDS).suggest
-    assert said.startswith("ecnconfig -p AZURE_LOSSLESS -gmin")
+    assert said.startswith("sonic-db-cli CONFIG_DB hset 'WRED_PROFILE|AZURE_LOSSLESS' ecn ecn_all")
 
 
 def test_values_of_json_are_read_as_they_are_set() -> None:

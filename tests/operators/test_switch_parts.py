@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
+from fluidcc.operators.dialect import in_words
+from fluidcc.operators.finding import Finding
+from fluidcc.operators.sonic import SwitchPort
 from fluidcc.operators.switches import eos, junos, nvue, nxos, sonic_show
 from fluidcc.operators.switches.description import Curve, Description, Interface, amount, names, numbers, tables_of
+from fluidcc.units import Rate
 
 DATA = Path(__file__).parents[1] / "data" / "switches"
 
@@ -340,10 +344,39 @@ def test_a_port_that_is_shown_is_up_by_its_second_state(row: str, speed: float, 
 
 
 @pytest.mark.parametrize("line", ["green_min_threshold  1000\n", "green_max_threshold  2000\n"])
-def test_a_profile_that_is_shown_without_both_thresholds_marks_nothing(line: str) -> None:
-    found = sonic_show.read(SHOWN.replace(line, ""))
-    assert found.curves == {}
-    assert all(port.queues == {} for port in found.interfaces.values())
+def test_a_profile_that_is_shown_without_both_thresholds_is_unread(line: str) -> None:
+    """Catches `no WRED profile` of output that was cut, or that gives other thresholds; one without ECN marks not."""
+    (curve,) = sonic_show.read(SHOWN.replace(line, "")).curves.values()
+    assert curve.unread == f"Profile: P, without {line.split()[0]}"
+    assert sonic_show.read(SHOWN.replace(line, "").replace("ecn_all", "ecn_none")).curves == {}
+
+
+def test_lossless_queues_have_the_profile_that_is_named_so() -> None:
+    """Catches ECN that is taken from the profile of lossy queues."""
+    lossy = SHOWN.replace("Profile: P", "Profile: LOSSY")
+    lossless = SHOWN.replace("Profile: P", "Profile: AZURE_LOSSLESS").replace("ecn_all", "ecn_none")
+    for text in (lossy + lossless, lossless + lossy):
+        found = sonic_show.read(text)
+        assert {name for port in found.interfaces.values() for name in port.queues.values()} == {"AZURE_LOSSLESS"}
+        assert not found.curves["AZURE_LOSSLESS"].ecn
+
+
+def test_a_queue_that_ecnconfig_shows_off_has_no_profile() -> None:
+    (on,) = sonic_show.read(f"{SHOWN}\nECN status:\nqueue 3: on\n").interfaces.values()
+    (off,) = sonic_show.read(f"{SHOWN}\nECN status:\nqueue 3: off\n").interfaces.values()
+    assert (on.queues, off.queues) == ({3: "P"}, {})
+
+
+@pytest.mark.parametrize(("profile", "typed"), [("P", "hset 'WRED_PROFILE|P' ecn ecn_all"), ("", "ecnconfig -q 3 on")])
+def test_ecn_is_turned_on_where_ecnconfig_cannot(profile: str, typed: str) -> None:
+    port = SwitchPort("show.txt", "Ethernet0", Rate(1e10), 1, 3, 3, True, profile=profile)
+    assert typed in in_words(Finding("bad", "ECN is off", "why", "do"), port, sonic_show.WORDS).suggest
+
+
+@pytest.mark.parametrize(("states", "up"), [("up  down", True), ("down  up", False)])
+def test_a_speed_is_found_whatever_columns_are_shown(states: str, up: bool) -> None:
+    found = sonic_show.read(f"{SHOWN}\n  Interface  Admin  Oper  Speed  Alias\n----\nEthernet0  {states}  25G  etp1\n")
+    assert (found.interfaces["Ethernet0"].speed, found.interfaces["Ethernet0"].up) == (25e3, up)
 
 
 @pytest.mark.parametrize(("mode", "marks"), [("ecn_all", True), ("ecn_green_red", True), ("ecn_red", False)])

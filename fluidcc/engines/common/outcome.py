@@ -72,9 +72,19 @@ def pooled(runs: Sequence[QueueMoments]) -> QueueMoments:
         max(each.most for each in runs),
         max(each.most_whole_run for each in runs),
         sum(each.utilisation * each.span for each in runs) / sum(each.span for each in runs),
-        np.sum([each.spent for each in runs], axis=0),
-        np.sum([each.area_in for each in runs], axis=0),
+        *_bins(runs),
     )
+
+
+def _bins(runs: Sequence[QueueMoments]) -> tuple[Array, Array]:
+    """Pool the bins of several runs; engines have bins of their own, and those of several are put in order."""
+    if len({len(each.spent) for each in runs}) == 1:
+        return np.sum([each.spent for each in runs], axis=0), np.sum([each.area_in for each in runs], axis=0)
+    spent, area = (np.concatenate(each) for each in ([run.spent for run in runs], [run.area_in for run in runs]))
+    there = spent > 0
+    spent, area = spent[there], area[there]
+    order = np.argsort(area / spent)
+    return spent[order], area[order]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -25,6 +25,7 @@ class Words(NamedTuple):
 
     ``counters`` are the commands that show what a rollout must look at; those of SONiC an audit reads again. Lines that
     set marking (`Lines`) stand between ``enter`` and ``leave``; what begins with ``comment`` the system ignores.
+    ``ecn`` turns ECN on in a profile, and at a queue without one, where ``marking`` does not.
     """
 
     system: str
@@ -38,6 +39,7 @@ class Words(NamedTuple):
         "show priority-group drop counters"
     )
     comment: str = "#"
+    ecn: tuple[str, ...] = ()
     enter: tuple[str, ...] = ()
     leave: tuple[str, ...] = ()
 

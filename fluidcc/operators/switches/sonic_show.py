@@ -14,6 +14,7 @@ from fluidcc.operators.switches.description import (
     Words,
     alone,
     numbers,
+    unread,
     whole_percent,
 )
 
@@ -23,11 +24,16 @@ WORDS = Words(
     marking="ecnconfig -p {profile} -gmin {kmin} -gmax {kmax} -gdrop {pmax}, with the profile at queue {queue}",
     watchdog="config pfcwd start --action drop {port} 200 --restoration-time 200",
     buffers="show buffer information, or hand over the whole config_db.json",
+    ecn=(
+        "sonic-db-cli CONFIG_DB hset 'WRED_PROFILE|{profile}' ecn ecn_all (ecnconfig changes thresholds alone)",
+        "ecnconfig -q {queue} on",
+    ),
     leave=("# to keep it at a reboot: config save",),
 )
 _PROFILE = re.compile(r"\s*Profile:\s*(\S+)\s*")
 _PRIORITIES = re.compile(r"\s*Interface\s+Lossless priorities\s*", re.IGNORECASE)
-_STATUS = re.compile(r"\s*Interface\s+Lanes\s+Speed\b.*", re.IGNORECASE)
+_STATUS = re.compile(r"\s*Interface\b.*\bSpeed\b.*", re.IGNORECASE)
+_QUEUE = re.compile(r"^\s*queue (\d): (on|off)\s*$", re.MULTILINE | re.IGNORECASE)  # of ecnconfig -q
 _SPEED = re.compile(r"(\d+(?:\.\d+)?)([MG])", re.ASCII)
 _USUAL = 3  # of SONiC's own templates, where nothing says which queue has the profile
 
@@ -40,7 +46,8 @@ def recognises(text: str) -> bool:
 def read(text: str) -> Description:
     """Return the profiles, and for each port that is listed its lossless priorities.
 
-    The commands do not say which queue has which profile: the lossless ones are taken to have the first that marks.
+    The commands do not say which queue has which profile: the lossless ones are taken to have the one that is named
+    so, or else the first that marks.
 
     Raises
     ------
@@ -51,6 +58,9 @@ def read(text: str) -> Description:
     if not profiles:
         raise InputError("show pfc alone says nothing of marking; put what show ecn prints into the same file")
     for name, fields in profiles.items():
+        lacking = [each for each in ("green_min_threshold", "green_max_threshold") if each not in fields]
+        if lacking and fields.get("ecn", "ecn_all") in ("ecn_all", "ecn_green", "ecn_green_yellow", "ecn_green_red"):
+            found.curves[name] = unread(f"Profile: {name}, without {' and '.join(lacking)}")
         if "green_min_threshold" in fields and "green_max_threshold" in fields:
             low, high = (float(fields[f"green_{end}_threshold"]) for end in ("min", "max"))
             said, mode = fields.get("green_drop_probability", "100"), fields.get("ecn", "ecn_none")
@@ -69,22 +79,26 @@ def read(text: str) -> Description:
     for name, priorities in _table(text, _PRIORITIES):
         found.interfaces[name] = Interface(pauses={each: each for each in numbers(priorities) if each < 8})
     listed = bool(found.interfaces)
+    admin_first = re.search(r"^\s*Interface\b.*\bAdmin\b.*\bOper\b", text, re.MULTILINE) is not None
     for name, rest in _table(text, _STATUS):
         port = found.interfaces.get(name) or (Interface() if not listed else None)
         speed, states = _SPEED.search(rest), re.findall(r"\b(?:up|down)\b", rest)
+        states = states[::-1] if admin_first else states
         if port is not None and speed:
             found.interfaces[name] = port
             port.speed = float(speed[1]) * (1000 if speed[2] == "G" else 1)
             port.up = states[1:2] != ["down"]  # the operational state goes before the administrative one
-    marking = next((name for name, curve in found.curves.items() if curve.ecn), next(iter(found.curves), None))
+    likely = [name for name in found.curves if "lossless" in name.lower()] or [*found.curves]
+    marking = next((name for name in likely if found.curves[name].ecn), next(iter(likely), None))
     if not listed:
         alone(found)
         for port in found.interfaces.values():
             port.pauses = {_USUAL: _USUAL}
         found.notes.append(f"PFC is taken to be on for priority {_USUAL}: add the output of show pfc priority")
     if marking is not None:
+        off = {int(queue) for queue, state in _QUEUE.findall(text) if state.lower() == "off"}
         for port in found.interfaces.values():
-            port.queues = dict.fromkeys(sorted(port.pauses.values()), marking)
+            port.queues = dict.fromkeys(sorted({*port.pauses.values()} - off), marking)
         found.notes.append(
             f"show ecn does not say which queues have which profile: the lossless ones are taken to have {marking}"
         )

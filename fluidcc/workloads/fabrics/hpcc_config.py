@@ -139,6 +139,11 @@ def read_config(
     sent = read_flows(reader.file("FLOW_FILE") if flows is None else flows)
     if not len(sent):
         raise reader.wrong("FLOW_FILE", "the file has no flows; write some, or name another file")
+    hosts = {*fabric.hosts}
+    for (source, target), where in zip(sent.rows[:, :2].tolist(), sent.where, strict=False):
+        if not {source, target} <= hosts:
+            alien = next(int(end) for end in (source, target) if end not in hosts)
+            raise InputError(f"{where}: there is no host {alien}; name one of the topology's {len(hosts)} hosts")
     loses = reader.number("ERROR_RATE_PER_LINK")
     if loses > 1:
         raise reader.wrong("ERROR_RATE_PER_LINK", f"{loses:g} is no probability; write one from 0 to 1")
@@ -172,7 +177,8 @@ def _keys(lines: Lines) -> tuple[dict[str, str], dict[str, int], list[Wrong]]:
         key = words[0]
         comment = next((k for k, word in enumerate(words) if word.startswith(("#", "//"))), len(words))
         if key not in _KNOWN and not _WATCHED.fullmatch(key):
-            what = f"{key[:40]!r} is no key known here; delete the line if it changes no results"
+            what = f"{key[:40]!r} is no key known here; "
+            what += f"write {key.upper()}" if key.upper() in _KNOWN else "delete the line if it changes no results"
         elif key in found:
             what = f"{key} is there twice; keep one"
         elif comment == 1 and not key.endswith("_FILE"):
@@ -404,8 +410,9 @@ def _marking(reader: _Reader, mode: int) -> Callable[[Any], RED | None]:
         return lambda rate: None
     maps = {}
     for key in _MAPS:
+        text = reader[key]
         try:
-            maps[key] = thresholds(reader[key])
+            maps[key] = thresholds(text)
         except ValueError as error:
             raise reader.wrong(key, f"is no map ({error}); write how many, then rates and thresholds") from None
 
@@ -415,6 +422,8 @@ def _marking(reader: _Reader, mode: int) -> Callable[[Any], RED | None]:
             if bits not in known:
                 raise reader.wrong(key, f"has no threshold for links of {bits / 1e9:g} Gb/s; add one, and count it")
         kmin, kmax, pmax = (maps[key][bits] for key in _MAPS)
+        if not 0 <= pmax <= 1:
+            raise reader.wrong("PMAX_MAP", f"{pmax:g} for links of {bits / 1e9:g} Gb/s is no share; write 0.2 for 20 %")
         if kmin > kmax:
             raise reader.wrong("KMIN_MAP", f"{kmin:g} KB for links of {bits / 1e9:g} Gb/s exceeds KMAX_MAP's {kmax:g}")
         return RED(kmin * 1e3, kmax * 1e3, pmax, mark_on="departure")

@@ -37,3 +37,21 @@ def test_bins_of_packets_queues_are_a_percent_wide_up_to_306_gb() -> None:
         edge = 65536 * 1.01**k
         assert (found(edge * (1 - 1e-6)), found(edge * (1 + 1e-6))) == (511 + k, 512 + k)
     assert found(1e15) == 2047
+
+
+def test_seeds_of_two_engines_are_pooled() -> None:
+    """The hybrid has other bins than packets, to which a seed beyond the buffer goes. Catches adding up both as one."""
+
+    def run(spent: list[float], queue: list[float]) -> Outcome:
+        area = np.array(spent) * queue
+        link = QueueMoments(sum(spent), area.sum(), 0.0, 0.0, 0.0, 0.0, 0.5, np.array(spent), area)
+        return Outcome([link], [0, 0], np.array([1.0, 3.0]), np.array([1.0, 1.0]), 5)
+
+    together, _, _ = metrics_of([run([1.0, 0.0, 1.0], [0.0, 0.0, 40.0]), run([1.0, 1.0], [20.0, 90.0])])
+    names = ("mean", "p5", "p50", "p75", "p95")
+    assert [together[f"queue_bytes.{name}"] for name in names if f"queue_bytes.{name}" in together] == [
+        37.5,
+        0.0,
+        20.0,
+        90.0,
+    ]

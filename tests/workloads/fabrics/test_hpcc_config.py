@@ -180,6 +180,7 @@ def test_its_t_of_the_fat_tree() -> None:
     [
         ("CC_MODE 3", "CC_MODE 10", "line 13: CC_MODE: 10 is not modelled; write one of 1 .dcqcn."),
         ("CC_MODE 3", "CC_MOD 3", "line 13: 'CC_MOD' is no key known here; delete the line if it changes no results"),
+        ("CC_MODE 3", "cc_mode 3", "line 13: 'cc_mode' is no key known here; write CC_MODE"),
         ("CC_MODE 3", "CC_MODE 3\nLB_MODE 9\nNEW 1", "line 15: 'NEW' is no key.*line 14: LB_MODE: 9 .ConWeave. is"),
         ("CC_MODE 3", "CC_MODE", "line 13: CC_MODE has no value"),
         ("CC_MODE 3", "CC_MODE x", "line 13: CC_MODE: 'x' is no number"),
@@ -217,6 +218,29 @@ def test_a_map_that_is_none(study: Path) -> None:
     path.write_text(path.read_text().replace("KMIN_MAP 2 ", "KMIN_MAP 3 "))
     with pytest.raises(fc.InputError, match="line 38: KMIN_MAP: is no map"):
         read_config(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("KMAX_MAP 2 100000000000 1600 400000000000 6400\n", "", "config.txt: has no KMAX_MAP; write a line with it$"),
+        ("PMAX_MAP 2 100000000000 0.2", "PMAX_MAP 2 100000000000 20", "line 39: PMAX_MAP: 20 for links of 100 Gb/s"),
+    ],
+)
+def test_maps_are_refused_by_their_key(study: Path, old: str, new: str, words: str) -> None:
+    """Catches a message about another one's parameter, or of two messages in each other."""
+    path = changed(study, "CC_MODE 3", "CC_MODE 1")
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(fc.InputError, match=words):
+        read_config(path)
+
+
+def test_a_flow_from_no_host_is_named_by_its_line(study: Path) -> None:
+    flows = study.with_name("flow.txt")
+    first = FLOWS.splitlines()[1].split()
+    flows.write_text(FLOWS.replace(" ".join(first), " ".join(["99", *first[1:]])))
+    with pytest.raises(fc.InputError, match=r"flow.txt, line \d+: there is no host 99"):
+        read_config(study)
 
 
 def test_thresholds_that_cross(study: Path) -> None:
