@@ -156,9 +156,9 @@ def ranks_text(rows: list[Row], sizes: Sequence[int]) -> str:
     largest = {
         scheme: max((abs(each) for each in some if each is not None), default=0) for scheme, some in errors.items()
     }
-    told = ", ".join(f"{scheme} {each:.1f}" for scheme, each in largest.items())
+    told = ", ".join(map(" ".join, grouped({scheme: [f"{each:.1f} %"] for scheme, each in largest.items()})))
     head = ["ranks", "schemes", *(f"{ratio}:1, {engine}" for ratio, engine in sides)]
-    return "\n".join([*table(head, found), f"Largest error of the fluid's time, of packets' [%]: {told}."])
+    return "\n".join([*table(head, found), f"Largest error of the fluid's time: {told}."])
 
 
 def grouped(columns: dict[str, list[str]]) -> list[list[str]]:

@@ -29,7 +29,7 @@ from fluidcc.operators.config_db import Assumed, ConfigDB
 from fluidcc.operators.counted import Conditions, Counted, judge
 from fluidcc.operators.counters import Counters, read_growth
 from fluidcc.operators.finding import Finding
-from fluidcc.operators.ports import ALL, PortGroup, alike, read_ports, shown
+from fluidcc.operators.ports import ALL, PortGroup, alike, forgotten, read_ports, shown
 from fluidcc.operators.reach import Reach, reach
 from fluidcc.results.identity import Comparable
 from fluidcc.scenario.frames import IN_BUFFER, framed, payloads, said, wire_share
@@ -304,6 +304,7 @@ def audit(
     configs = {config.asic: config for config in ConfigDB.all(sonic, assumed)}
     first = next(iter(configs.values()))
     groups, left_out = read_ports(sonic, port, assumed)
+    beside = forgotten([*configs.values()], groups, left_out)
     settings = read_nic(nic) if nic is not None else None
     (scheme, mapping), sizes = _scheme_of(settings), payloads(settings, packet_size)
     frames = said(sizes, settings, given=packet_size is not None)
@@ -318,6 +319,7 @@ def audit(
         config = configs.get(switch.asic, first)
         findings = _as_read(switch, config, settings, sizes, trip)
         as_read = _counts(findings)
+        findings += checks.forgotten(switch, beside.pop(shown(switch.asic, switch.name), ()))
         findings += checks.least_rates(switch, scheme, flows, min(map(wire_share, sizes)))
         ran = None
         if switch.red is not None and not any(f.severity == "bad" and f.what in checks.UNUSABLE for f in findings):

@@ -14,6 +14,7 @@ from fluidcc.operators import NicSettings, SwitchPort
 from fluidcc.operators.capacity import PACKETS, advice, least_kmin, shown, thresholds
 from fluidcc.operators.capacity import most as most_bytes
 from fluidcc.operators.config_db import ConfigDB
+from fluidcc.operators.config_files import listing
 from fluidcc.operators.finding import Change, Finding, set_fields, set_registers
 from fluidcc.operators.nic_switches import switched_off
 from fluidcc.operators.nvidia_settings import NEVER
@@ -49,7 +50,9 @@ def marking(port: SwitchPort) -> Iterator[Finding]:
     """Check ECN and PFC of the queue, and the order of its thresholds."""
     where = f"queue {port.queue} of {port.name}"
     for line, why, typed in port.overrides:
-        yield Finding("warn", "a line overrides others", f"{port.name}: `{line}`: {why}", typed)
+        yield Finding(
+            "warn", "a line overrides others", f"{port.name}: `{line}`: {why}", typed.replace("{port}", port.name)
+        )
     if port.negotiated and port.lossless_priorities:
         yield Finding(
             "warn",
@@ -105,7 +108,10 @@ def marking(port: SwitchPort) -> Iterator[Finding]:
             f'set "wred_green_enable": "true" in WRED_PROFILE|{port.profile}',
             set_fields("WRED_PROFILE", port.profile, wred_green_enable="true"),
         )
-    if port.shares is not None:
+    if port.shares is not None and port.shares[1] < port.shares[0]:
+        low, high = (f"{100 * share:g}" for share in port.shares)
+        yield Finding("bad", _REVERSED, f"the fill levels of {where} fall from {low} to {high} %", "exchange the two")
+    elif port.shares is not None:
         low, high = (f"{100 * share:g}" for share in port.shares)
         yield Finding(
             "warn",
@@ -328,6 +334,18 @@ def speed(port: SwitchPort) -> Iterator[Finding]:
             "the port's speed is not in the file",
             f"{port.name} is taken as {show(port.rate, RATE)}; what follows depends on it",
             "give --rate 400Gbps, for example, or the speed in the file",
+        )
+
+
+def forgotten(port: SwitchPort, others: Sequence[str]) -> Iterator[Finding]:
+    """Name ports that are as fast as a lossless one, and carry RoCE without marks and PAUSEs if they carry any."""
+    if others:
+        yield Finding(
+            "warn",
+            "equal ports are left out",
+            f"{listing([*others])}: up and as fast as {port.name}, with neither PFC nor a WRED profile: RoCE there is "
+            "neither marked nor paused",
+            "set the same there, if they carry RoCE",
         )
 
 

@@ -29,6 +29,7 @@ _SUGGESTIONS = {
     "the PFC watchdog takes the port down": "watchdog",
     "PFC depends on DCBX": "lossless",
     "PFC before ECN not checked": "buffers",
+    "no DSCP leads to this queue": "classify",
 }
 _UNSAID = "such a file says nothing of buffers and of the thresholds of PAUSE"
 
@@ -55,6 +56,7 @@ def in_words(finding: Finding, port: SwitchPort, words: Words) -> Finding:
     elif wanted is not None:
         suggest = "{}"
     if wanted is not None:
+        own = dict(port.typed).get(wanted)
         on = words.ecn and finding.what == "ECN is off"
         text = (words.ecn[not port.profile] if on else getattr(words, wanted)).format(
             port=port.name,
@@ -65,6 +67,7 @@ def in_words(finding: Finding, port: SwitchPort, words: Words) -> Finding:
             pmax=pmax,
             profile=profile or "PROFILE",
         )
+        text = text if own is None else own.replace("{port}", port.name)
         suggest = suggest.format(text)
     kept = tuple(change for change in finding.apply if change.file != SWITCH)
     return dataclasses.replace(finding, why=why, suggest=suggest, apply=kept)

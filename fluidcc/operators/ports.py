@@ -87,6 +87,20 @@ def read_ports(
     return [PortGroup(tuple(members), switch) for switch, members in groups.values()], left_out
 
 
+def forgotten(
+    configs: Sequence[ConfigDB], groups: Sequence[PortGroup], left_out: Sequence[str]
+) -> dict[str, list[str]]:
+    """Return ports that were left out, by the first lossless one of their speed; none where most of that speed were."""
+    speeds = {_shown(each, name): each.entry("PORT", name).get("speed") for each in configs for name in each.senders}
+    lossless: dict[Any, dict[str, None]] = {}  # names in order
+    for group in groups:
+        for name in group.names if group.switch.lossless else ():
+            port = shown(group.switch.asic, name)
+            lossless.setdefault(speeds.get(port), {})[port] = None
+    found = {next(iter(ports)): [each for each in left_out if speeds[each] == of] for of, ports in lossless.items()}
+    return {port: others for port, others in found.items() if 0 < len(others) <= len(lossless[speeds.get(port)])}
+
+
 def _shown(config: ConfigDB, port: str) -> str:
     """Return a port's name, after its ASIC's where there are several."""
     return shown(config.asic if len(config.asics) > 1 else "", label(port))

@@ -165,6 +165,8 @@ class SwitchPort:
         Of a switch with several.
     system : str
         What runs on the switch.
+    typed : tuple of (str, str)
+        Of other systems: a field of their words, and what to type instead of it here.
     """
 
     source: str
@@ -218,6 +220,7 @@ class SwitchPort:
     buffer_lines: tuple[str, ...] = ()
     asic: str = ""
     system: str = SONIC.system
+    typed: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         """Convert the speed to SI: a number in SI, or text with a unit."""
@@ -559,7 +562,7 @@ def _line_fields(config: ConfigDB, port: str) -> Fields:
     lines = tuple((label(line), why, typed) for line, why, typed in fields["overrides"])
     buffers = tuple(label(line) for line in fields["buffers"])
     kept = {name: fields[name] for name in ("negotiated", "sends_pause")}
-    return {**kept, "overrides": lines, "buffer_lines": buffers}
+    return {**kept, "overrides": lines, "buffer_lines": buffers, "typed": tuple(sorted(fields["typed"].items()))}
 
 
 def _shaping(config: ConfigDB, choice: Choice) -> Fields:

@@ -14,21 +14,23 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
 from graphlib import TopologicalSorter
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fluidcc.progress import Bar
 from fluidcc.proofs.verdict.theorems import SUFFIX, Theorem, plain, sources, theorems_of
 
-INSTALL = "apt install coq libcoq-coquelicot libcoq-interval"
+INSTALL = "apt install coq libcoq-coquelicot"
 LIMIT = 300.0  # s for one file
-# Of Coq's real numbers. Statements on numbers alone may also rest on what Coq's `interval` uses: the processor's whole
-# numbers and floats, and the excluded middle.
-OF_REALS = frozenset({"sig_forall_dec", "sig_not_dec", "functional_extensionality_dep"})
-OF_INTERVALS = re.compile(r"^(?:PrimInt63|Uint63|Sint63|PrimFloat|FloatAxioms|FloatOps|Classical_Prop)\.")
+# Of Coq's real numbers, all that a theorem may rest on: not the excluded middle, nor the processor's floats.
+OF_REALS = frozenset(
+    {
+        "ClassicalDedekindReals.sig_forall_dec",
+        "ClassicalDedekindReals.sig_not_dec",
+        "FunctionalExtensionality.functional_extensionality_dep",
+    }
+)
 # Words with which a file would state what nobody has proved.
 FORBIDDEN = re.compile(r"\b(Admitted|admit|Axioms?|Parameters?|Conjecture|Unset\s+Guard\s+Checking|bypass_check)\b")
 
@@ -59,22 +61,6 @@ def in_order(texts: dict[str, str]) -> list[str]:
 def forbidden(texts: dict[str, str]) -> list[str]:
     """List the places that state something without a proof, such as ``hpcc.pareto: Admitted``."""
     return [f"{name}: {word}" for name, text in texts.items() for word in FORBIDDEN.findall(plain(text))]
-
-
-def not_allowed(theorem: Theorem, axioms: Iterable[str]) -> list[str]:
-    """List the axioms that a theorem may not rest on.
-
-    Parameters
-    ----------
-    theorem : Theorem
-    axioms : iterable of str
-        Full names, as Coq prints them.
-    """
-    return [
-        name
-        for name in axioms
-        if name.rpartition(".")[2] not in OF_REALS and not (_numeric(theorem) and OF_INTERVALS.match(name))
-    ]
 
 
 def check(folder: Path, coqc: str) -> dict[str, Checked]:
@@ -116,19 +102,19 @@ def check(folder: Path, coqc: str) -> dict[str, Checked]:
                 paths[module].write_text(texts[module], encoding="utf-8")
                 begin = time.monotonic()
                 _coq(coqc, folder, paths[module])
-                axioms = [_axioms(coqc, folder, module, group) for group in _groups(found_in[module])]
+                axioms = _axioms(coqc, folder, module, found_in[module])
                 kept[module] = {"hash": hashes[module], "seconds": time.monotonic() - begin, "axioms": axioms}
                 record.write_text(json.dumps(kept, indent=1), encoding="utf-8")
                 bar(done / len(due))
-    checked = {}
     for module, own in found_in.items():
-        for group, axioms in zip(_groups(own), kept[module]["axioms"], strict=True):
-            if group and not_allowed(group[0], axioms):  # which of them is it?
-                for theorem in group:
-                    if extra := not_allowed(theorem, _axioms(coqc, folder, module, [theorem])):
-                        raise UnprovedError(f"{theorem.name} rests on {', '.join(extra)}")
-        checked[module] = Checked(own, frozenset(chain(*kept[module]["axioms"])), kept[module]["seconds"])
-    return checked
+        if not OF_REALS.issuperset(kept[module]["axioms"]):  # which of them is it?
+            for theorem in own:
+                if extra := set(_axioms(coqc, folder, module, [theorem])) - OF_REALS:
+                    raise UnprovedError(f"{theorem.name} rests on {', '.join(sorted(extra))}")
+    return {
+        module: Checked(own, frozenset(kept[module]["axioms"]), kept[module]["seconds"])
+        for module, own in found_in.items()
+    }
 
 
 def _hashes(texts: dict[str, str], version: str) -> dict[str, str]:
@@ -140,21 +126,12 @@ def _hashes(texts: dict[str, str], version: str) -> dict[str, str]:
     return found
 
 
-def _groups(own: list[Theorem]) -> tuple[list[Theorem], list[Theorem]]:
-    """Part a file's theorems by what they may rest on: those for all networks or parameters, and those on numbers."""
-    return [one for one in own if not _numeric(one)], [one for one in own if _numeric(one)]
-
-
-def _numeric(theorem: Theorem) -> bool:
-    return "forall" not in theorem.statement
-
-
-def _axioms(coqc: str, folder: Path, module: str, group: list[Theorem]) -> list[str]:
+def _axioms(coqc: str, folder: Path, module: str, own: list[Theorem]) -> list[str]:
     """Ask for the axioms of theorems of a file, all at once: Coq walks through all that is below for each question."""
-    if not group:
+    if not own:
         return []
     asked = folder / f"asked{SUFFIX}"
-    proofs = ", ".join(f"@fluidcc.{theorem.name}" for theorem in group)
+    proofs = ", ".join(f"@fluidcc.{theorem.name}" for theorem in own)
     lines = (
         f"Require fluidcc.{module}.",
         f"Definition proofs := ({proofs}).",
@@ -212,14 +189,7 @@ def main() -> int:
     texts = sources()
     print(f"{'file':24} {'lines':>5} {'theorems':>8} {'seconds':>7}  rests on")
     for module, own in checked.items():
-        rests = " and ".join(
-            said
-            for said, some in (
-                ("the axioms of the reals", any(name.rpartition(".")[2] in OF_REALS for name in own.axioms)),
-                ("interval arithmetic", any(OF_INTERVALS.match(name) for name in own.axioms)),
-            )
-            if some
-        ) or ("nothing" if own.theorems else "")
+        rests = "the axioms of the reals" if own.axioms else "nothing" if own.theorems else ""
         lines = texts[module].count("\n")
         print(f"{module:24} {lines:5} {len(own.theorems):8} {own.seconds:7.1f}  {rests}".rstrip())
     count = sum(len(own.theorems) for own in checked.values())

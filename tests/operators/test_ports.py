@@ -14,8 +14,9 @@ from fluidcc.cli.request import Request, tell_devices, with_ports
 from fluidcc.cli.tune import _alike, _beside
 from fluidcc.errors import InputError
 from fluidcc.operators import behaviour, checks, lossless
+from fluidcc.operators.config_db import ConfigDB
 from fluidcc.operators.headroom import needed
-from fluidcc.operators.ports import alike, left_alone, read_ports
+from fluidcc.operators.ports import alike, forgotten, left_alone, read_ports
 from tests.operators.short_audits import short_audits
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g"
@@ -62,6 +63,36 @@ def test_a_port_that_is_down_is_left_out_unless_it_is_named(config: Callable[...
     path = config(lambda tables: tables["PORT"]["Ethernet4"].update(admin_status="down"))
     assert all("Ethernet4" not in group.names for group in read_ports(path)[0])
     assert read_ports(path, "Ethernet4")[0][0].names == ("Ethernet4",)
+
+
+@pytest.mark.parametrize(
+    ("stripped", "beside"),
+    [
+        ((), {}),
+        ((4, 8), {"Ethernet0": ["Ethernet4", "Ethernet8"]}),
+        (range(0, 48, 4), {"Ethernet48": [f"Ethernet{each}" for each in range(0, 48, 4)]}),
+        (range(0, 52, 4), {}),
+    ],
+)
+def test_few_ports_left_out_beside_equal_lossless_ones_are_named(
+    stripped: Any, beside: dict[str, list[str]], config: Callable[..., Path]
+) -> None:
+    """They were listed by --verbose alone; of 24 equal ports, 13 without RoCE are no lapse."""
+
+    def strip(tables: dict[str, Any]) -> None:
+        for port in [f"Ethernet{each}" for each in stripped]:
+            tables["PORT_QOS_MAP"][port]["pfc_enable"] = ""
+            for queue in (3, 4):
+                del tables["QUEUE"][f"{port}|{queue}"]["wred_profile"]
+
+        for port in range(96, 128, 4):
+            tables["PORT"][f"Ethernet{port}"]["speed"] = "400000"
+
+    path = config(strip)
+    configs, groups = ConfigDB.all(path), read_ports(path)
+    assert forgotten(configs, *groups) == beside
+    [*found] = [each for name in beside for each in checks.forgotten(groups[0][0].switch, beside[name])]
+    assert [each.what for each in found] == ["equal ports are left out"] * len(beside)
 
 
 def test_a_port_without_roce_is_said_to_be_left_out(config: Callable[..., Path]) -> None:

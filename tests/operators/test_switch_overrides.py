@@ -319,6 +319,9 @@ NXOS = """policy-map type queuing OUT
 policy-map type network-qos NQ
   class type network-qos c-8q-nq3
     pause pfc-cos 3
+system qos
+  service-policy type queuing output OUT
+  service-policy type network-qos NQ
 interface Ethernet1/1
   speed 100000
 """

@@ -187,7 +187,7 @@ def test_code_points_of_a_classifier_are_binary() -> None:
     rest = ["loss-priority", "low", "code-points", "[", "011010", "011000", "01100", "ef", "]"]
     known.take(["classifiers", "dscp", "mine", "forwarding-class", "A", *rest])
     known.take(["classifiers", "dscp", "mine", "forwarding-class", "B", "loss-priority", "low"])
-    assert known.points == {"A": [26, 24], "B": []}
+    assert known.classifiers == {"mine": {26: "A", 24: "A"}}
 
 
 def test_classes_of_junos_and_their_queues() -> None:
@@ -196,7 +196,8 @@ def test_classes_of_junos_and_their_queues() -> None:
     for words in (*lossless, "B queue-num 3"):
         known.take(["forwarding-classes", "class", *words.split()])
     assert known.queues == {"A": 4, "B": 3, "C": 5}
-    assert known.no_loss == {"A": 3, "C": None, "D": None, "E": 5}  # who pauses a priority loses nothing of it
+    assert known.no_loss == {"A": 3, "C": None, "D": None}
+    assert known.pfc == {"A": 3, "E": 5}  # without no-loss the switch does not pause it
 
 
 def test_patterns_that_fit_no_port_stand_for_ports_by_themselves() -> None:

@@ -182,16 +182,6 @@ def test_a_theorem_without_words_is_refused() -> None:
         theorems_of("paper.file", good + "\nTheorem two : 1 = 1.\nProof. reflexivity. Qed.")
 
 
-def test_axioms_are_told_apart() -> None:
-    """Notice a classical axiom under a theorem for all networks; interval arithmetic may rest on it, on numbers."""
-    general, numeric = (Theorem("p.f.t", "", statement) for statement in (": forall x, x = x", ": 1 < 2"))
-    reals = "ClassicalDedekindReals.sig_not_dec", "FunctionalExtensionality.functional_extensionality_dep"
-    more = "Classical_Prop.classic", "PrimFloat.add", "Mine.sorry"
-    assert coq.not_allowed(general, reals) == coq.not_allowed(numeric, reals) == []
-    assert coq.not_allowed(general, more) == list(more)
-    assert coq.not_allowed(numeric, more) == ["Mine.sorry"]
-
-
 def test_the_answers_of_coq_are_read() -> None:
     """Notice an axiom that is passed over because its type stands on the next line."""
     first, second = (
@@ -211,11 +201,12 @@ for file; do :; done
 echo "$file" >> {said}
 touch "${{file%.v}}.vo"
 sed -n 's/.*idtac "\\(theorem [^"]*\\)".*/\\1/p' "$file"
-test "$file" != asked.v || printf 'Axioms:\\nR.sig_not_dec : True\\n'
+test "$file" != asked.v || printf 'Axioms:\\nClassicalDedekindReals.sig_not_dec : True\\n'
 """,
         encoding="utf-8",
     )
     coqc.chmod(0o755)
+    real = "ClassicalDedekindReals.sig_not_dec"
     theorem = "(** Says. *)\nTheorem one : forall n, n = n.\nProof. reflexivity. Qed.\n"
     texts = {"a.one": theorem, "b.two": f"From fluidcc.a Require Import one.\n{theorem}", "b.three": ""}
     monkeypatch.setattr(coq, "sources", lambda: texts)
@@ -223,7 +214,7 @@ test "$file" != asked.v || printf 'Axioms:\\nR.sig_not_dec : True\\n'
     def files() -> list[str]:
         said.write_text("", encoding="utf-8")
         checked = coq.check(kept, str(coqc))
-        assert [sorted(one.axioms) for one in checked.values()] == [["R.sig_not_dec"], ["R.sig_not_dec"], []]
+        assert [sorted(one.axioms) for one in checked.values()] == [[real], [real], []]
         return sorted(said.read_text(encoding="utf-8").split())
 
     kept.mkdir()
@@ -235,6 +226,10 @@ test "$file" != asked.v || printf 'Axioms:\\nR.sig_not_dec : True\\n'
     assert files() == ["a/one.v", "asked.v", "asked.v", "b/two.v"]
     texts["b.three"] += "(* More. *)"
     assert files() == ["b/three.v"]
+    coqc.write_text(coqc.read_text().replace(real, "Classical_Prop.classic"), encoding="utf-8")
+    texts["a.one"] += "(* And more. *)"
+    with pytest.raises(coq.UnprovedError, match=r"a\.one\.one rests on Classical_Prop\.classic"):
+        files()
 
 
 @pytest.mark.slow

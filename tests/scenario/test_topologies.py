@@ -11,8 +11,10 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.builders.common import marking_of
-from fluidcc.scenario.model import base_rtt
+from fluidcc.errors import InputError
+from fluidcc.scenario.model import base_rtt, resolve_marking
 from fluidcc.scenario.routing import check_paths
+from fluidcc.scenario.switches import in_bytes
 from fluidcc.schemes.hpcc import PRESETS
 
 FAT = Path(__file__).parents[1] / "data" / "ns3_hpcc_fat_tree.txt.gz"
@@ -230,3 +232,21 @@ def test_a_threshold_of_tcd_that_is_given_stays():
     assert usual is not None
     assert (found.kmin, found.max_on is None, found.mark_on) == ("5KB", False, "departure")
     assert usual.max_on == found.max_on
+
+
+def test_a_failed_link_is_named_from_either_end() -> None:
+    """Notice a link that is known from below only: both names take both of its directions away."""
+    sizes = {"pods": 1, "tors": 2, "leaves": 2, "spines": 0, "hosts": 1}
+    up, down = (fc.clos([(0, 1)], failed=[name], **sizes) for name in ("T1-L2", "L2-T1"))
+    names = {link.name for link in up.links}
+    assert names == {link.name for link in down.links}
+    assert "T1->L1" in names
+    assert not names & {"T1->L2", "L2->T1"}
+    with pytest.raises(InputError, match="T1-L9"):
+        fc.clos([(0, 1)], failed=["T1-L9"], **sizes)
+
+
+def test_both_thresholds_are_fewer_bytes_than_cells() -> None:
+    """Notice one of them left as it is: a packet of 1086 B fills six cells of 208 B, of 1248 B."""
+    found = in_bytes(resolve_marking(fc.RED(12_480, 124_800, 0.1, cell=208)), 1086.0)
+    assert (found.kmin, found.kmax, found.cell) == pytest.approx((10_860, 108_600, None))

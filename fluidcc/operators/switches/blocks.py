@@ -5,8 +5,35 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from fluidcc.errors import InputError
+
 _TOKEN = re.compile(r'/\*.*?\*/|#[^\n]*|"(?:[^"\\\n]|\\.)*"|[{};\[\]]|[^\s{};\[\]"#]+', re.DOTALL)
 _DEEPEST = 64
+
+
+def check_whole(text: str, heads: str = "") -> None:
+    """Refuse a text that ends at a page, or lost its indentation.
+
+    Parameters
+    ----------
+    text : str
+    heads : str
+        Pattern of lines under which others are indented; empty: none are.
+
+    Raises
+    ------
+    InputError
+        If it is such a text.
+    """
+    rows = [line for line in text.splitlines() if line.strip()]
+    if rows and re.fullmatch(r"\s*[-<(]+\s*more\b.*", rows[-1], re.IGNORECASE):
+        raise InputError(f"the text ends at {rows[-1].strip()[:40]}: it is cut; give all of it, printed without pages")
+    follows = rf"^(?:{heads})\b.*\n(?!(?:{heads})\b|!)\S"
+    if heads and not any(row[0].isspace() for row in rows) and (match := re.search(follows, text, re.MULTILINE)):
+        raise InputError(
+            f"{match[0].splitlines()[0][:60]}: the lines below are not indented, so that nothing says which are its "
+            "own; give the text as the switch prints it"
+        )
 
 
 def indented(text: str, comments: tuple[str, ...] = ("!", "#")) -> Iterator[tuple[str, ...]]:
@@ -30,7 +57,13 @@ def nested(lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def braced(text: str) -> Iterator[list[str]]:
-    """Yield the statements of a text with braces as their words, those around them first."""
+    """Yield the statements of a text with braces as their words, those around them first.
+
+    Raises
+    ------
+    InputError
+        At the end, if a brace is not closed.
+    """
     above: list[list[str]] = []
     now: list[str] = []
     for token in _TOKEN.findall(text):
@@ -48,6 +81,8 @@ def braced(text: str) -> Iterator[list[str]]:
             now = []
         else:
             now.append(token.strip('"'))
+    if above:
+        raise InputError(f"{' '.join(above[0])[:40]} {{ is not closed: the text is cut; give all of it")
 
 
 def mapped(text: str) -> Iterator[list[str]]:

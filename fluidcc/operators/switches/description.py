@@ -33,6 +33,7 @@ class Words(NamedTuple):
     marking: str = ""
     watchdog: str = ""
     buffers: str = ""
+    classify: str = ""
     counters: str = (
         "show interfaces counters, show pfc counters, show queue counters, show queue watermark unicast, "
         "show priority-group drop counters"
@@ -113,7 +114,9 @@ class Interface:
     watchdog : bool or None
         Whether PFC is watched; None where the file does not say.
     by_dscp : bool
-        Whether the switch's map of DSCPs decides on the queue here.
+        Whether a map of DSCPs decides on the queue here.
+    dscps : dict or None
+        The port's own map, queue by DSCP; None: the switch's.
     negotiated : str
         Why PFC is left to DCBX, so that `pauses` holds only where the other end agrees; or else empty.
     sends_pause : bool
@@ -122,6 +125,8 @@ class Interface:
         Lines that override what others say of the port: the line, what it does, and what to type instead.
     buffers : list of str
         Lines on its buffers and on the thresholds of PAUSE, which are not read.
+    typed : dict
+        By the name of a field of `Words`: what to type instead, where the file has most of it; ``{port}`` is filled in.
     """
 
     speed: float | None = None
@@ -131,10 +136,12 @@ class Interface:
     pauses: dict[int, int] = dataclasses.field(default_factory=dict)
     watchdog: bool | None = None
     by_dscp: bool = True
+    dscps: dict[int, int] | None = None
     negotiated: str = ""
     sends_pause: bool = True
     overrides: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)
     buffers: list[str] = dataclasses.field(default_factory=list)
+    typed: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass
@@ -193,6 +200,7 @@ def tables_of(found: Description) -> dict[str, Any]:
                 "sends_pause": interface.sends_pause,
                 "overrides": interface.overrides,
                 "buffers": interface.buffers,
+                "typed": interface.typed,
             }
             for name, interface in found.interfaces.items()
         },
@@ -201,17 +209,25 @@ def tables_of(found: Description) -> dict[str, Any]:
     for name, lossless in pauses.items():
         entry = {"pfc_enable": ",".join(map(str, sorted(lossless)))}
         if any(priority != queue for priority, queue in lossless.items()):
-            entry["pfc_to_queue_map"] = name
-            tables.setdefault("MAP_PFC_PRIORITY_TO_QUEUE", {})[name] = _texts(lossless)
-        if found.dscps and found.interfaces[name].by_dscp:
-            entry["dscp_to_tc_map"] = _MAP
+            entry["pfc_to_queue_map"] = _named(tables, "MAP_PFC_PRIORITY_TO_QUEUE", name, lossless)
+        port = found.interfaces[name]
+        dscps = found.dscps if port.dscps is None else port.dscps
+        if dscps and port.by_dscp:
+            own = _MAP if port.dscps is None else name
+            entry["dscp_to_tc_map"] = _named(tables, "DSCP_TO_TC_MAP", own, dscps)
         tables["PORT_QOS_MAP"][name] = entry
-    if found.dscps:
-        tables["DSCP_TO_TC_MAP"] = {_MAP: _texts(found.dscps)}
     watched = [name for name, interface in found.interfaces.items() if interface.watchdog]
     if any(interface.watchdog is not None for interface in found.interfaces.values()):
         tables["PFC_WD"] = {name: {"action": found.action, "detection_time": found.detection} for name in watched}
     return tables
+
+
+def _named(tables: dict[str, Any], table: str, name: str, numbers: dict[int, int]) -> str:
+    """Return the name of a map in a table: of one that is there already, or else this one."""
+    known, texts = tables.setdefault(table, {}), _texts(numbers)
+    name = next((each for each, other in known.items() if other == texts), name)
+    known[name] = texts
+    return name
 
 
 def _texts(numbers: dict[int, int]) -> dict[str, str]:
@@ -254,6 +270,13 @@ def numbers(text: str) -> list[int]:
     for first, last in re.findall(r"(\d{1,4})(?:\s*-\s*(\d{1,4}))?", text, re.ASCII):
         found += range(int(first), int(last or first) + 1)
     return found
+
+
+def shaped(port: Interface, queue: int, line: str, back: str) -> None:
+    """Take a line that keeps a queue below the port's rate, and the one that takes it back."""
+    if queue in port.queues or queue in port.pauses.values():
+        why = f"queue {queue} may send no more than that, which is not modelled: what follows is of the port's rate"
+        port.overrides.append((line, why, back))
 
 
 def code_points(text: str) -> list[int]:

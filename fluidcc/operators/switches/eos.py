@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from fluidcc.errors import InputError
-from fluidcc.operators.switches.blocks import indented
+from fluidcc.operators.switches.blocks import check_whole, indented
 from fluidcc.operators.switches.description import (
     UNNAMED,
     Curve,
@@ -22,6 +22,7 @@ from fluidcc.operators.switches.description import (
     names,
     numbers,
     random_detect,
+    shaped,
     unread,
     whole_percent,
 )
@@ -33,6 +34,7 @@ WORDS = Words(
     "{pmax} at tx-queue {queue}",
     watchdog="priority-flow-control pause watchdog action drop, with a timeout",
     buffers="show qos interfaces {port}, show priority-flow-control",
+    classify="qos map dscp DSCP to traffic-class {priority}",
     counters="show interfaces counters queue, show priority-flow-control counters, "
     "show qos interfaces ecn counters queue",
     comment="!",
@@ -57,6 +59,7 @@ _QUEUE_OF = re.compile(r"qos map traffic-class (.+?) to (?:uc-)?tx-queue (\d+)",
 _PAUSED = re.compile(r"(no )?priority-flow-control priority ([\d,-]+)( no-drop| drop)?", re.ASCII)
 _MEMBER = re.compile(r"channel-group (\d+) mode \S+", re.ASCII)
 _WATCHDOG = re.compile(r"(no )?priority-flow-control (?:pause )?watchdog\b(.*)")
+_ALL_OFF = "priority-flow-control all off"
 _ACTIONS = {"notify-only": "alert", "errdisable": "errdisable", "drop": "drop", "forward": "forward"}
 
 
@@ -74,6 +77,7 @@ class _Layer:
     curves: dict[int, str | None] = dataclasses.field(default_factory=dict)
     trust: str | None = None
     profile: str | None = None
+    shapes: dict[int | None, str] = dataclasses.field(default_factory=dict)  # line by queue, None for the port
 
     def over(self, below: _Layer) -> _Layer:
         """Return both, where these lines count before those below."""
@@ -83,6 +87,7 @@ class _Layer:
             below.curves | self.curves,
             below.trust if self.trust is None else self.trust,
             below.profile if self.profile is None else self.profile,
+            below.shapes | self.shapes,
         )
 
 
@@ -94,15 +99,16 @@ def read(text: str) -> Description:
     Raises
     ------
     InputError
-        If a port that is up names a profile that the file lacks.
+        If a port that is up names a profile that the file lacks, or the text is cut or lost its indentation.
     """
+    check_whole(text, "qos profile|interface|policy-map")
     found = Description()
     profiles: dict[str, _Layer] = {}
     layers: dict[str, _Layer] = {}
     channels: dict[str, str] = {}
     to_class = {dscp: _usual_class(dscp) for dscp in range(64)}
     to_queue: dict[int, int] = {}  # where it is not that of the same number
-    watched, mapped = False, False
+    watched, mapped, all_off = False, False, False
     for lines in indented(text):
         head, last = lines[0], lines[-1]
         if match := _DSCPS.fullmatch(last):
@@ -114,6 +120,8 @@ def read(text: str) -> Description:
             watched = not match[1]
             action = next((word for word in _ACTIONS if word in match[2]), None)
             found.action = _ACTIONS[action] if action else found.action
+        elif match := re.fullmatch(rf"(no )?{_ALL_OFF}", last):
+            all_off = not match[1]
         elif head.startswith(("qos profile ", "policy-map type tx-queue ")):
             name = head.split()[-1]
             _apply(found, profiles.setdefault(name, _Layer()), name, lines)
@@ -128,6 +136,7 @@ def read(text: str) -> Description:
     if not found.interfaces:
         alone(found)
         layers = {UNNAMED: _Layer(profile=next(iter(profiles), None))}
+    complete = next((name for name, each in profiles.items() if each.on and any(each.curves.values())), "")
     for name, port in found.interfaces.items():
         layer = layers[name].over(layers.get(channels.get(name, ""), _Layer()))
         if layer.profile is not None and layer.profile not in profiles and port.up:
@@ -140,6 +149,14 @@ def read(text: str) -> Description:
         paused = [priority for priority, lossless in layer.lossless.items() if lossless and layer.on]
         port.pauses = {priority: to_queue.get(priority, priority) for priority in paused}
         port.watchdog = watched if port.watchdog is None else port.watchdog
+        for queue, line in layer.shapes.items():
+            for each in {*port.queues, *port.pauses.values()} if queue is None else {queue}:
+                shaped(port, each, line, "no shape rate" if queue is None else f"no shape rate at tx-queue {queue}")
+        if all_off and port.pauses:
+            port.sends_pause = False
+            port.overrides.append((_ALL_OFF, "PFC is off on every port, whatever their lines say", f"no {_ALL_OFF}"))
+        if layer.profile is None and complete:
+            port.typed = {field: f"service-profile {complete} at {{port}}" for field in ("marking", "lossless")}
         if layer.trust is not None and layer.trust != "qos trust dscp":
             port.by_dscp = False
             port.overrides.append((layer.trust, "DSCPs do not decide on the queue here", "qos trust dscp"))
@@ -175,6 +192,9 @@ def _apply(found: Description, layer: _Layer, name: str, lines: Sequence[str]) -
             if "segment" in last:
                 found.notes.append(f"{name}: a segment is taken as 208 B, as on Trident and Tomahawk")
             found.notes += averaged(name, last)
+    elif last.startswith("shape rate "):
+        queue = next((each for each in map(_QUEUE.fullmatch, reversed(lines)) if each), None)
+        layer.shapes[int(queue[1]) if queue else None] = last
     elif re.fullmatch(r"(no )?qos trust.*", last):
         layer.trust = last
     elif last.startswith(("service-profile ", "service-policy type tx-queue output ")):

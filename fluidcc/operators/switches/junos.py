@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import fnmatch
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 
 from fluidcc.errors import InputError
-from fluidcc.operators.switches.blocks import braced
+from fluidcc.operators.switches.blocks import braced, check_whole
 from fluidcc.operators.switches.description import (
     UNNAMED,
     Curve,
@@ -19,6 +20,7 @@ from fluidcc.operators.switches.description import (
     alone,
     names,
     numbers,
+    shaped,
     unread,
 )
 
@@ -29,6 +31,8 @@ WORDS = Words(
     "a drop-profile with interpolate fill-level [ LOW HIGH ] and drop-probability [ 0 PERCENT ]",
     watchdog="pfc-watchdog in the congestion-notification-profile of {port}",
     buffers="show class-of-service shared-buffer",
+    classify="set class-of-service classifiers dscp NAME forwarding-class CLASS loss-priority low code-points BITS, "
+    "with the class of queue {queue}; set class-of-service interfaces {port} unit 0 classifiers dscp NAME",
     counters="show interfaces queue, show interfaces extensive",
     enter=("configure",),
     leave=("commit and-quit",),
@@ -40,7 +44,8 @@ _COMMAND = re.compile(
 )
 _WORD = re.compile(r'"[^"]*"|[^\s\[\]"]+\[[\d,-]+\]|[\[\]]|[^\s\[\]"]+')
 _CLASSES = re.compile(r"(.*?)\[([\d,-]+)\](.*)", re.ASCII)
-_BITS = re.compile("[01]{3}")
+_BITS, _DSCP = re.compile("[01]{3}"), re.compile("[01]{6}")
+_CONTROL = (48, 56)  # DSCPs that the classifier by default does not put into best-effort, whatever the model
 _SPEED = re.compile(r"(\d+)g", re.ASCII | re.IGNORECASE)
 _HARDWARE = ("et-", "xe-", "ge-")  # others are logical
 _ANY, _LOW = "any", "low"  # loss priorities; RoCE has the low one where no classifier says another
@@ -63,11 +68,15 @@ class _Classes:
     marking: set[str] = dataclasses.field(default_factory=set)  # schedulers with ECN
     maps: dict[str, dict[str, str]] = dataclasses.field(default_factory=dict)  # schedulers by forwarding class
     queues: dict[str, int] = dataclasses.field(default_factory=dict)  # by forwarding class
-    no_loss: dict[str, int | None] = dataclasses.field(default_factory=dict)  # PFC priority by forwarding class
+    classes: set[str] = dataclasses.field(default_factory=set)  # that say themselves if they are without loss
+    no_loss: dict[str, int | None] = dataclasses.field(default_factory=dict)  # PFC priority by class without loss
+    pfc: dict[str, int] = dataclasses.field(default_factory=dict)  # PFC priority by forwarding class
     priorities: dict[str, set[int]] = dataclasses.field(default_factory=dict)  # by notification profile
     paused: dict[str, dict[int, int]] = dataclasses.field(default_factory=dict)  # queue by priority, likewise
+    input_dscps: dict[str, set[int]] = dataclasses.field(default_factory=dict)  # by notification profile
     watched: set[str] = dataclasses.field(default_factory=set)  # notification profiles
-    points: dict[str, list[int]] = dataclasses.field(default_factory=dict)  # DSCPs by forwarding class
+    classifiers: dict[str, dict[int, str]] = dataclasses.field(default_factory=dict)  # class by DSCP
+    shaped: dict[str, str] = dataclasses.field(default_factory=dict)  # line by scheduler
     traffic: dict[str, str] = dataclasses.field(default_factory=dict)  # scheduler map by traffic-control profile
     applied: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)  # pattern of interfaces, what, name
 
@@ -83,20 +92,26 @@ class _Classes:
                 self.drop_profiles.setdefault(name, {})[loss] = profile
             case ["schedulers", name, "explicit-congestion-notification"]:
                 self.marking.add(name)
+            case ["schedulers", name, "shaping-rate", *rest] | ["schedulers", name, "transmit-rate", *rest]:
+                if words[2] == "shaping-rate" or "exact" in rest:
+                    self.shaped[name] = " ".join(words)
             case ["scheduler-maps", name, "forwarding-class", each, "scheduler", scheduler]:
                 self.maps.setdefault(name, {})[each] = scheduler
             case ["forwarding-classes", "class", name, *rest]:
                 if queue := _after(rest, "queue-num"):
                     self.queues[name] = int(queue[0])
-                priority = _after(rest, "pfc-priority")
-                if "no-loss" in rest or priority:
-                    self.no_loss[name] = int(priority[0]) if priority else self.no_loss.get(name)
+                self.classes.add(name)
+                if priority := _after(rest, "pfc-priority"):
+                    self.pfc[name] = int(priority[0])
+                if "no-loss" in rest or name in self.no_loss:
+                    self.no_loss[name] = self.pfc.get(name)
             case ["forwarding-classes", "queue", queue, name] if queue.isdecimal():  # as older releases write it
                 self.queues[name] = int(queue)
-            case ["classifiers", "dscp", _, "forwarding-class", name, *rest]:
+            case ["classifiers", "dscp", classifier, "forwarding-class", name, *rest]:
                 self.losses.setdefault(name, set()).update(rest[1:2] if rest[:1] == ["loss-priority"] else ())
                 bits = rest[rest.index("code-points") + 1 :] if "code-points" in rest else []
-                self.points.setdefault(name, []).extend(int(each, 2) for each in bits if re.fullmatch("[01]{6}", each))
+                found = {int(each, 2): name for each in bits if _DSCP.fullmatch(each)}
+                self.classifiers.setdefault(classifier, {}).update(found)
             case ["congestion-notification-profile", name, *rest]:
                 self._take_notification(name, rest)
             case ["traffic-control-profiles", name, "scheduler-map", each]:
@@ -105,8 +120,20 @@ class _Classes:
                 self.applied.append((pattern, "output-traffic-control-profile", name))
             case ["interfaces", pattern, "scheduler-map" | "congestion-notification-profile" as what, name]:
                 self.applied.append((pattern, what, name))
+            case ["interfaces", pattern, *_, "classifiers", kind, name]:
+                self.applied.append((pattern, "classifiers", name if kind == "dscp" else ""))
             case _:
                 pass
+
+    def dscps(self, classifier: str | None) -> dict[int, int] | None:
+        """Return queue by DSCP of a classifier, or of none; None where it is not known."""
+        if not self.classifiers or classifier not in {None, "default", *self.classifiers}:
+            return None
+        if classifier in self.classifiers:
+            return {
+                dscp: self.queues[each] for dscp, each in self.classifiers[classifier].items() if each in self.queues
+            }
+        return dict.fromkeys((dscp for dscp in range(64) if dscp not in _CONTROL), self.queues.get("best-effort", 0))
 
     def drops(self, each: str, scheduler: str) -> tuple[str, str]:
         """Return the drop profile that a scheduler has for a forwarding class, and a note where it has others."""
@@ -124,6 +151,8 @@ class _Classes:
                 self.watched.add(name)
             case ["input", "ieee-802.1", "code-point", bits, "pfc"] if _BITS.fullmatch(bits):
                 self.priorities.setdefault(name, set()).add(int(bits, 2))
+            case ["input", "dscp", "code-point", bits, "pfc"] if _DSCP.fullmatch(bits):
+                self.input_dscps.setdefault(name, set()).add(int(bits, 2))
             case ["output", _, "code-point", bits, *rest] if _BITS.fullmatch(bits):
                 queues = {int(bits, 2): int(queue) for queue in _after(rest, "flow-control-queue")}
                 self.paused.setdefault(name, {}).update(queues)
@@ -139,17 +168,25 @@ def read(text: str) -> Description:
     Raises
     ------
     InputError
-        If ``class-of-service`` is in a group that is applied.
+        If ``class-of-service`` is in a group that is applied, or the text is cut.
     """
+    check_whole(text)
     found, known = Description(), _Classes()
     ranges: dict[str, _Range] = {}
+    bundles: dict[str, Interface] = {}
+    members: dict[str, str] = {}  # bundle by port
     speeds: dict[str, float] = {}
     for words in _without_groups(found, list(_statements(text))):
         match words:
             case ["interfaces", "interface-range", name, *rest]:
                 ranges.setdefault(name, _Range()).take(rest)
+            case ["interfaces", name, _, "802.3ad", bundle, *_] if name.startswith(_HARDWARE):
+                found.interfaces.setdefault(name, Interface())
+                members[name] = bundle
             case ["interfaces", name, *rest] if name.startswith(_HARDWARE):
                 _take(found.interfaces.setdefault(name, Interface()), rest)
+            case ["interfaces", name, *rest] if name.startswith("ae"):
+                _take(bundles.setdefault(name, Interface()), rest)
             case ["chassis", "fpc", fpc, "pic", pic, "port", number, "speed" | "channel-speed", value]:
                 if match := _SPEED.fullmatch(value):
                     speeds[f"{fpc}/{pic}/{number}"] = 1000.0 * int(match[1])
@@ -159,68 +196,135 @@ def read(text: str) -> Description:
                 pass
     for each in ranges.values():
         each.apply(found)
+        for pattern in each.members if each.bundle else ():
+            members |= dict.fromkeys(fnmatch.filter(found.interfaces, pattern), each.bundle)
+    for name, bundle in members.items():
+        port, whole = found.interfaces[name], bundles.get(bundle, Interface())
+        port.mtu, port.up = port.mtu or whole.mtu, port.up and whole.up
     known.applied = [
         (member, what, name)
         for pattern, what, name in known.applied
-        for member in (ranges[pattern].members if pattern in ranges else [pattern])
+        for member in (
+            ranges[pattern].members
+            if pattern in ranges
+            else [port for port, bundle in members.items() if fnmatch.fnmatchcase(bundle, pattern)] or [pattern]
+        )
     ]
     curves: dict[str, Curve] = {}
     for name, levels in known.levels.items():
         if curve := _curve(levels, known.odds.get(name, [])):
             curves[name] = dataclasses.replace(curve, lines=_lines(known, name))
-            if len(levels) > 2:
+            if name in known.interpolated and len(levels) > 2:
                 found.notes.append(f"drop-profile {name}: of its {len(levels)} points the ends of the rise are taken")
     _name_ports(found, [pattern for pattern, _, _ in known.applied])
     alone(found)
     if UNNAMED in found.interfaces:
-        known.applied = known.applied or [(UNNAMED, "scheduler-map", next(iter(known.maps), ""))]
+        known.applied = known.applied or [
+            (UNNAMED, "scheduler-map", next(iter(known.maps), "")),
+            (UNNAMED, "classifiers", next(iter(known.classifiers), "")),
+        ]
+    asleep = _inactive(text)
     for name, port in found.interfaces.items():
         if port.speed is None:
             port.speed = speeds.get(name.partition("-")[2].partition(":")[0])
+        classifier, notified = None, ""
         for pattern, what, given in known.applied:
             if pattern != "all" and not fnmatch.fnmatchcase(name, pattern):
                 continue
+            if what == "classifiers":
+                classifier = given or classifier or ""  # that of DSCPs counts before others
+                continue
             if what == "congestion-notification-profile":
-                port.pauses = _pauses(known, given)
+                notified, port.pauses = given, _pauses(known, given)
                 port.watchdog = given in known.watched
                 continue
             scheduled = given if what == "scheduler-map" else known.traffic.get(given, "")
             for each, scheduler in known.maps.get(scheduled, {}).items():
+                if command := asleep.get(
+                    ("class-of-service", "schedulers", scheduler, "explicit-congestion-notification")
+                ):
+                    port.typed.setdefault("marking", command)
                 drops, said = known.drops(each, scheduler)
                 found.notes += [said] if said and said not in found.notes else []
                 curve = curves.get(drops)
                 if curve is None and scheduler in known.marking:
                     profile = f", drop-profile {drops}" if drops else ""
                     curve = unread(f"scheduler {scheduler}: explicit-congestion-notification{profile}")
+                elif curve is not None and scheduler in known.marking and drops not in known.interpolated:
+                    steps = " ".join(f"{level:g} %," for level in known.levels[drops])
+                    curve = dataclasses.replace(curve, unread=f"drop-profile {drops}: steps at {steps} no interpolate")
                 if each in known.queues and curve is not None:
                     port.queues[known.queues[each]] = scheduler
                     found.curves[scheduler] = dataclasses.replace(curve, ecn=scheduler in known.marking)
-    found.dscps = {
-        dscp: known.queues[name] for name, each in known.points.items() if name in known.queues for dscp in each
-    }
+        port.dscps = known.dscps(classifier)
+        port.by_dscp = port.dscps is not None
+        _advise(port, known, classifier, notified)
+        for queue, scheduler in port.queues.items():
+            if line := known.shaped.get(scheduler):
+                shaped(port, queue, line, f"delete class-of-service {' '.join(line.split()[:3])}")
     return found
+
+
+def _advise(port: Interface, known: _Classes, classifier: str | None, notified: str) -> None:
+    """Say what to type where the file has most of it."""
+    at = "set class-of-service interfaces {port}"
+    profiles = [*known.priorities, *known.input_dscps, *known.paused]
+    paused = known.paused.get(notified, {}).values()
+    lossy = sorted(known.classes - known.no_loss.keys())
+    lossy = [name for name in lossy if name in known.pfc or known.queues.get(name) in paused]
+    if not notified and profiles:
+        port.typed["lossless"] = f"{at} congestion-notification-profile {profiles[0]}"
+    elif lossy:
+        port.typed["lossless"] = f"set class-of-service forwarding-classes class {lossy[0]} no-loss"
+    else:
+        missed = [code for name in known.no_loss if (code := _missed(known, notified, name))]
+        path = f"set class-of-service congestion-notification-profile {notified} input"
+        port.typed |= {"lossless": f"{path} {missed[0]} pfc"} if missed else {}
+    marking = [name for name, each in known.maps.items() if known.marking & {*each.values()}]
+    if not port.queues and marking and "marking" not in port.typed:
+        port.typed["marking"] = f"{at} scheduler-map {marking[0]}"
+    if classifier is None and known.classifiers:
+        port.typed["classify"] = f"{at} unit 0 classifiers dscp {next(iter(known.classifiers))}"
 
 
 def _pauses(known: _Classes, profile: str) -> dict[int, int]:
     """Return queue by lossless priority: of the classes without loss, or else of the profile's own numbers."""
     outputs = known.paused.get(profile, {})
     of_queue = {queue: priority for priority, queue in outputs.items()}
+    classes = [name for name in known.no_loss if name in known.queues]
+    if not classes:
+        lossy = {known.queues[name] for name in known.classes & known.queues.keys()}
+        listed = {each: outputs.get(each, each) for each in sorted(known.priorities.get(profile, ()))} or outputs
+        return {priority: queue for priority, queue in listed.items() if queue not in lossy}
     found = {}
-    for name, priority in known.no_loss.items():
-        if name in known.queues:
-            queue = known.queues[name]
+    for name in classes:
+        if not _missed(known, profile, name):
+            queue, priority = known.queues[name], known.no_loss[name]
             found[of_queue.get(queue, queue) if priority is None else priority] = queue
-    return found or {each: outputs.get(each, each) for each in sorted(known.priorities.get(profile, ()))} or outputs
+    return found
+
+
+def _missed(known: _Classes, profile: str, name: str) -> str:
+    """Return the code point of a class that a notification profile does not watch; empty if it watches one."""
+    dscps, priorities = known.input_dscps.get(profile, set()), known.priorities.get(profile, set())
+    own = [dscp for each in known.classifiers.values() for dscp, of in each.items() if of == name]
+    if dscps:
+        return f"dscp code-point {own[0]:06b}" if own and not dscps & {*own} else ""
+    priority = known.no_loss[name]
+    return f"ieee-802.1 code-point {priority:03b}" if priorities and priority not in {None, *priorities} else ""
 
 
 def _curve(levels: list[float], odds: list[float]) -> Curve | None:
     """Return a curve through points of percent, from the last without drops, or the first, to the last.
 
-    None where there are no two, or not all could be read.
+    None where there are no two, or not all could be read. Levels that fall while odds rise stay as they are.
     """
     if len(levels) != len(odds) or len(levels) < 2:
         return None
     pairs = sorted(zip(levels, odds, strict=True))
+    if [odd for _, odd in pairs] != sorted(odds):
+        fall = next((pair for pair in itertools.pairwise(levels) if pair[1] < pair[0]), None)
+        return Curve(fall[0] / 100, fall[1] / 100, odds[-1], shares=True) if fall and odds == sorted(odds) else None
     low = max((level for level, odd in pairs if odd == 0), default=pairs[0][0])
     return Curve(low / 100, pairs[-1][0] / 100, pairs[-1][1], shares=True)
 
@@ -276,6 +380,22 @@ def _statements(text: str) -> Iterator[list[str]]:
         yield from _in_force(commands)
         return
     yield from (words for words in braced(text) if "inactive:" not in words)
+
+
+def _inactive(text: str) -> dict[tuple[str, ...], str]:
+    """Return of each statement that is inactive the command that activates it."""
+    commands = [(verb, _words(line)) for verb, line in _COMMAND.findall(text)]
+    found: dict[tuple[str, ...], str] = {}
+    off = [words for verb, words in commands if verb == "deactivate"]
+    for words in _in_force([each for each in commands if each[0] in ("set", "delete")]):
+        for path in (each for each in off if words[: len(each)] == each):
+            found[tuple(words)] = f"activate {' '.join(path)}"
+    for words in () if commands else braced(text):
+        if "inactive:" in words:
+            at = words.index("inactive:")
+            path = [*words[:at], words[at + 1]] if words[at + 1 :] else words[:at]
+            found[tuple(word for word in words if word != "inactive:")] = f"activate {' '.join(path)}"
+    return found
 
 
 def _words(line: str) -> list[str]:
@@ -335,6 +455,7 @@ class _Range:
 
     members: list[str] = dataclasses.field(default_factory=list)
     statements: list[list[str]] = dataclasses.field(default_factory=list)
+    bundle: str = ""
 
     def take(self, words: list[str]) -> None:
         match words:
@@ -342,6 +463,8 @@ class _Range:
                 self.members += [name for each in patterns for name in _members(each)]
             case ["member-range", first, "to", last]:
                 self.members += names(f"{first}-{last.rpartition('/')[2]}")
+            case [_, "802.3ad", bundle]:
+                self.bundle = bundle
             case _:
                 self.statements.append(words)
 

@@ -17,6 +17,7 @@ from fluidcc.operators.switches.description import (
     alone,
     names,
     numbers,
+    shaped,
     unread,
     whole_percent,
 )
@@ -24,16 +25,21 @@ from fluidcc.operators.switches.description import (
 WORDS = Words(
     "NVUE",
     lossless="nv set qos pfc PROFILE switch-priority {priority}, and nv set interface {port} qos pfc profile PROFILE",
-    marking="nv set qos congestion-control {profile} traffic-class {queue} min-threshold {kmin}, max-threshold {kmax}, "
-    "probability {pmax} and ecn enable; nv set interface {port} qos congestion-control profile {profile}",
+    marking="; ".join(
+        f"nv set qos congestion-control {{profile}} traffic-class {{queue}} {field}"
+        for field in ("min-threshold {kmin}", "max-threshold {kmax}", "probability {pmax}", "ecn enable")
+    )
+    + "; nv set interface {port} qos congestion-control profile {profile}",
     watchdog="nv set interface {port} qos pfc-watchdog state enable",
     buffers="nv show interface {port} qos buffer",
+    classify="nv set qos mapping default-global dscp DSCP switch-priority {priority}; "
+    "nv set qos mapping default-global trust l3",
     counters="nv show interface INTERFACE counters qos",
     leave=("# Cumulus Linux before 5.9 keeps it at a reboot after nv config save only", "nv config apply"),
 )
 _SET = re.compile(r"^.*?\bnv set (.+?)\s*$", re.MULTILINE)
 _COMMAND = re.compile(r"^.*?\bnv (set|unset) (.+?)\s*$", re.MULTILINE)
-_LISTED = {"interface": names, "switch-priority": numbers, "traffic-class": numbers, "dscp": numbers}
+_LISTED = {"interface": names, "member": names, "switch-priority": numbers, "traffic-class": numbers, "dscp": numbers}
 _BUFFERS = ("xoff-threshold", "xon-threshold", "port-buffer", "cable-length")  # of a PFC profile
 _YAML = re.compile(r"^(- set:|set:)\s*$", re.MULTILINE)
 _SHOW = re.compile(r".*\bnv show qos congestion-control (\S+)\s*")
@@ -50,6 +56,7 @@ _NO_PAUSES = {
 _UNKNOWN = "PROFILE"  # of a table without the command that shows it
 # What "nv set qos roce" sets up (Cumulus Linux, Quality of Service): classes 0 and 3 mark, 3 is lossless, CNPs in 6.
 _ROCE = Curve(150e3, 1500e3, 100.0, lines=Lines(missing="nv set qos roce names no congestion-control profile"))
+_ROCE_FIELDS = {"ecn": "enable", "min-threshold": "150000", "max-threshold": "1500000", "probability": "100"}
 _ROCE_QUEUE, _ROCE_DSCPS = 3, dict.fromkeys(range(64), 0) | {26: 3, 48: 6}
 
 
@@ -67,7 +74,11 @@ def read(text: str) -> Description:
     found = Description()
     curves: dict[str, dict[int, dict[str, str]]] = {}
     pauses: dict[str, set[int]] = {}
-    priorities: dict[int, int] = {}  # by DSCP
+    priorities: dict[str, dict[int, int]] = {}  # by DSCP, of mapping profiles
+    trust: dict[str, str] = {}  # of mapping profiles
+    shapes: dict[str, dict[int, str]] = {}  # lines by class, of egress-shaper profiles
+    bonds: dict[str, Interface] = {}  # and other interfaces that are no ports
+    members: dict[str, str] = {}  # bond by port
     queues: dict[int, int] = {}  # by priority, where it is not that of the same number
     profiles: dict[str, dict[str, str]] = {}
     roce: dict[str, str] = {}
@@ -83,31 +94,49 @@ def read(text: str) -> Description:
                 of_pfc.setdefault(name, {})[field] = value[0]
             case ["qos", "pfc", name, field, *value] if field in _BUFFERS and value:
                 of_pfc.setdefault(name, {})[field] = " ".join(value)
-            case ["qos", "mapping", _, "dscp", listed, "switch-priority", value]:
-                priorities |= dict.fromkeys(numbers(listed), int((numbers(value) or [0])[0]))
+            case ["qos", "mapping", name, "dscp", listed, "switch-priority", value]:
+                found_here = dict.fromkeys(numbers(listed), int((numbers(value) or [0])[0]))
+                priorities.setdefault(name, {}).update(found_here)
+            case ["qos", "mapping", name, "trust", value]:
+                trust[name] = value
+            case ["qos", "egress-shaper", name, "traffic-class", classes, "max-rate", *_]:
+                shapes.setdefault(name, {}).update(dict.fromkeys(numbers(classes), " ".join(words)))
             case ["qos", "egress-queue-mapping", _, "switch-priority", listed, "traffic-class", value]:
                 queues |= dict.fromkeys(numbers(listed), (numbers(value) or [0])[0])
             case ["qos", "roce", *rest]:
                 roce |= {rest[0]: rest[1]} if len(rest) == 2 else {"enable": "on"}
             case ["interface", listed, *rest]:
                 for name in names(listed):
-                    if name.startswith("swp"):
-                        port = found.interfaces.setdefault(name, Interface())
-                        _take(port, profiles.setdefault(name, {}), rest)
+                    port = (found.interfaces if name.startswith("swp") else bonds).setdefault(name, Interface())
+                    _take(port, profiles.setdefault(name, {}), rest)
+                    if rest[:2] == ["bond", "member"] and rest[2:]:
+                        members |= dict.fromkeys(names(rest[2]), name)
             case _:
                 pass
+    for name, bond in members.items():
+        port, whole = found.interfaces.setdefault(name, Interface()), bonds.get(bond, Interface())
+        profiles[name] = profiles.get(bond, {}) | profiles.get(name, {})
+        port.mtu, port.up = port.mtu or whole.mtu, port.up and whole.up
+        port.watchdog = whole.watchdog if port.watchdog is None else port.watchdog
+    by_roce = roce.get("enable", "on" if roce else "off") in _ON
+    if by_roce and (own := curves.get(_EVERY, {}).get(_ROCE_QUEUE)):
+        curves[_EVERY][_ROCE_QUEUE] = _ROCE_FIELDS | own
+        found.notes.append(f"qos congestion-control {_EVERY} traffic-class {_ROCE_QUEUE}: counts before qos roce")
     by_class = {name: _curves(found, name, each) for name, each in curves.items()}
-    if roce.get("enable", "on" if roce else "off") in _ON:
-        found.curves.setdefault("roce", _ROCE)
-        by_class[_EVERY] = {_ROCE_QUEUE: "roce"} | by_class.get(_EVERY, {})
+    if by_roce:
+        if _ROCE_QUEUE not in curves.get(_EVERY, {}):
+            found.curves.setdefault("roce", _ROCE)
+            by_class[_EVERY] = {_ROCE_QUEUE: "roce"} | by_class.get(_EVERY, {})
         if roce.get("mode", "lossless") == "lossless":
             pauses.setdefault(_EVERY, {_ROCE_QUEUE})
-        priorities = _ROCE_DSCPS | priorities
+        priorities[_EVERY] = _ROCE_DSCPS | priorities.get(_EVERY, {})
+        trust.setdefault(_EVERY, "both")
         found.notes.append(
             "qos roce is taken as Cumulus Linux sets it up: 150 and 1500 KB, 100 %, priority 3; class 0 marks alike, "
             "but carries no RoCE"
         )
     listed = bool(found.interfaces)
+    mapped = _EVERY if listed else next(iter(priorities), _EVERY)
     alone(found)
     for name, port in found.interfaces.items():
         chosen = profiles.get(name, {})
@@ -117,13 +146,59 @@ def read(text: str) -> Description:
         paused = pauses.get(profile, set[int]())
         port.pauses = {each: queues.get(each, each) for each in sorted(paused)}
         _obey(port, profile, of_pfc.get(profile, {}))
+        _classify(port, chosen.get("mapping", mapped), priorities, trust, queues)
+        for queue, line in shapes.get(chosen.get("egress-shaper", _EVERY), {}).items():
+            shaped(port, queue, line, f"nv unset {' '.join(line.split()[:6])}")
+        at = "nv set interface {port} qos"
+        if off := [each for each in _off(curves.get(chosen.get("congestion-control", only), {})) if not port.queues]:
+            path = f"nv set qos congestion-control {chosen.get('congestion-control', only)}"
+            port.typed["marking"] = f"{path} traffic-class {off[0]} ecn enable"
+        elif marking := next((name for name, each in by_class.items() if each and not port.queues), ""):
+            port.typed["marking"] = f"{at} congestion-control profile {marking}"
+        if pausing := next((name for name, each in pauses.items() if each and not port.pauses), ""):
+            port.typed["lossless"] = f"{at} pfc profile {pausing}"
         if not listed and not pauses:
             port.pauses = {queue: queue for queue in port.queues}
             found.notes.append("nothing is said of PFC: it is taken to be on for the priorities that are marked")
         elif listed and port.watchdog is None:
             port.watchdog = False
-    found.dscps = {dscp: queues.get(each, each) for dscp, each in priorities.items() if dscp < 64}
+    found.dscps = _dscps(priorities.get(mapped, {}), queues)
     return found
+
+
+def _dscps(priorities: dict[int, int], queues: dict[int, int]) -> dict[int, int]:
+    """Return queue by DSCP."""
+    return {dscp: queues.get(each, each) for dscp, each in priorities.items() if dscp < 64}
+
+
+def _off(classes: dict[int, dict[str, str]]) -> list[int]:
+    """Return the classes that have all but ECN."""
+    return [queue for queue, fields in sorted(classes.items()) if fields.get("ecn", "enable") not in _ON]
+
+
+def _classify(
+    port: Interface,
+    profile: str,
+    priorities: dict[str, dict[int, int]],
+    trust: dict[str, str],
+    queues: dict[int, int],
+) -> None:
+    """Take a port's mapping profile: DSCPs decide where it trusts them, which none does by default."""
+    here = profile in priorities or profile in trust
+    if not here and priorities:
+        given = next(iter(priorities))
+        why, typed = (
+            "not applied here, and by default DSCPs do",
+            f"nv set interface {{port}} qos mapping profile {given}",
+        )
+        port.overrides.append((f"qos mapping {given}", f"{why} not decide on the queue", typed))
+    elif here and trust.get(profile) not in ("l3", "both"):
+        line = f"qos mapping {profile} trust {trust[profile]}" if profile in trust else f"qos mapping {profile}"
+        why = "" if profile in trust else "no line of trust, of which l2 is the default: "
+        typed = f"nv set qos mapping {profile} trust l3"
+        port.overrides.append((line, f"{why}DSCPs do not decide on the queue here", typed))
+    port.by_dscp = here and trust.get(profile) in ("l3", "both")
+    port.dscps = _dscps(priorities.get(profile, {each: each // 8 for each in range(64)}), queues) if here else None
 
 
 def _curves(found: Description, name: str, classes: dict[int, dict[str, str]]) -> dict[int, str]:
@@ -145,6 +220,8 @@ def _curves(found: Description, name: str, classes: dict[int, dict[str, str]]) -
                 found.curves[made[queue]] = unread(f"{where}: {given}")
             continue
         made[queue] = f"{name}-{queue}"
+        if "ecn" not in fields:
+            found.notes.append(f"{where}: no line of ecn: taken as enabled, the default")
         if "probability" not in fields:
             found.notes.append(f"{where}: no probability, taken as 100 %")
         missing = "the command above the table, which names the profile, is not in the file"

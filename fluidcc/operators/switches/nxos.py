@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 
-from fluidcc.operators.switches.blocks import indented
+from fluidcc.operators.switches.blocks import check_whole, indented
 from fluidcc.operators.switches.description import (
     Curve,
     Description,
@@ -19,6 +19,7 @@ from fluidcc.operators.switches.description import (
     names,
     numbers,
     random_detect,
+    shaped,
     unread,
     whole_percent,
 )
@@ -30,6 +31,8 @@ WORDS = Words(
     "weight 0 ecn in the class of queue {queue}",
     watchdog="priority-flow-control watch-dog-interval on, for the switch and at {port}",
     buffers="show queuing interface {port}",
+    classify="match dscp DSCP in a class-map type qos, set qos-group {queue} for it in a policy-map type qos, and "
+    "service-policy type qos input POLICY at {port}",
     counters="show queuing interface, show interface priority-flow-control",
     comment="!",
     enter=("! traffic may be lost for a moment while a queuing policy changes", "configure terminal"),
@@ -64,8 +67,10 @@ class _Policies:
     def __init__(self) -> None:
         self.matches: dict[str, list[int]] = {}  # DSCPs of a class of type qos
         self.groups: dict[str, int] = {}  # of a class of the other types
+        self.others: set[str] = set()  # classes that match by something else, such as CoS
         self.sets: dict[str, dict[str, int]] = {}  # qos-group by class, of policies of type qos
         self.curves: dict[str, dict[int, str]] = {}  # of policies of type queuing, by queue
+        self.shapes: dict[str, dict[int, str]] = {}  # lines of policies of type queuing, by queue
         self.pauses: dict[str, dict[int, int]] = {}  # of policies of type network-qos, queue by priority
 
     def queue(self, name: str) -> int | None:
@@ -75,14 +80,35 @@ class _Policies:
         match = _OWN_QUEUE.fullmatch(name)
         return None if match is None else 0 if match[1] == "-default" else int(match[1])
 
+    def dscps(self, policy: str) -> dict[int, int] | None:
+        """Return queue by DSCP of a policy of type qos, or of none; None where it classifies by something else."""
+        sets = self.sets.get(policy, {})
+        if self.others & sets.keys() or (policy and policy not in self.sets):
+            return None
+        found = dict.fromkeys(range(64), sets.get("class-default", 0))
+        for each, group in sets.items():
+            found |= dict.fromkeys(self.matches.get(each, ()), group)
+        return found
+
 
 def read(text: str) -> Description:
-    """Return the marking and pausing of each interface, from the policies of the system and its own."""
+    """Return the marking and pausing of each interface, from the policies of the system and its own.
+
+    Members of a port-channel have its lines.
+
+    Raises
+    ------
+    InputError
+        If the text is cut or lost its indentation.
+    """
+    check_whole(text, "interface|class-map|policy-map|system qos")
     found, known = Description(), _Policies()
     system: dict[str, str] = {}
     own: dict[str, dict[str, str]] = {}
     modes: dict[str, str] = {}
-    watched = False
+    channels: dict[str, Interface] = {}
+    members: dict[str, str] = {}  # channel by port
+    watched, elsewhere = False, False  # a policy of type qos may be of a VLAN
     for lines in indented(_joined(text)):
         head, last = lines[0], lines[-1]
         if match := _TYPED.fullmatch(head):
@@ -91,20 +117,33 @@ def read(text: str) -> Description:
             system[match[1]] = match[2]
         elif len(lines) == 1 and last.startswith("priority-flow-control watch-dog-interval on"):
             watched = True
-        elif match := re.fullmatch(r"interface (Ethernet.+)", head, re.IGNORECASE):
-            for name in names(match[1]):
-                port = found.interfaces.setdefault(name, Interface())
-                if match := _APPLIED.fullmatch(last):
+        elif match := re.fullmatch(r"interface (Ethernet.+|port-channel\d+)", head, re.IGNORECASE):
+            for name in names(match[1].replace("Port-c", "port-c")):
+                ports = channels if name.startswith("port-channel") else found.interfaces
+                port = ports.setdefault(name, Interface())
+                if member := re.fullmatch(r"channel-group (\d+)\b.*", last, re.ASCII):
+                    members[name] = f"port-channel{member[1]}"
+                elif match := _APPLIED.fullmatch(last):
                     own.setdefault(name, {})[match[1]] = match[2]
                 elif mode := re.fullmatch(r"priority-flow-control mode (on|off|auto)\b.*", last):
                     modes[name] = mode[1]
                 _take_line(port, last)
+        elif (match := _APPLIED.fullmatch(last)) and match[1] == "qos":
+            elsewhere = True
+    policies_of = {"queuing": known.curves, "network-qos": known.pauses, "qos": known.sets}
     if not found.interfaces:
         alone(found)
         modes = dict.fromkeys(found.interfaces, "on")
-    last_of = {"queuing": known.curves, "network-qos": known.pauses, "qos": known.sets}
-    system = {kind: next(reversed(each), "") for kind, each in last_of.items() if len(each) == 1} | system
+        if not system:
+            system = {kind: next(iter(each), "") for kind, each in policies_of.items() if len(each) == 1}
+            found.notes.append("no line applies a policy: those of the file are taken as applied")
     for name, port in found.interfaces.items():
+        channel = members.get(name, "")
+        own[name] = own.get(channel, {}) | own.get(name, {})
+        modes |= {name: modes[channel]} if channel in modes and name not in modes else {}
+        whole = channels.get(channel, Interface())
+        port.speed, port.mtu, port.up = port.speed or whole.speed, port.mtu or whole.mtu, port.up and whole.up
+        port.watchdog = whole.watchdog if port.watchdog is None else port.watchdog
         policies = system | own.get(name, {})
         port.queues = dict(known.curves.get(policies.get("queuing", ""), {}))
         if (stray := port.queues.pop(_UNKNOWN, None)) is not None:  # it may be any queue that has no other
@@ -115,9 +154,29 @@ def read(text: str) -> Description:
         if mode != "on":
             port.negotiated = "priority-flow-control mode auto" if mode else _AUTO
         port.watchdog = watched if port.watchdog is None else port.watchdog and watched
-        for each, group in known.sets.get(policies.get("qos", ""), {}).items():
-            found.dscps |= dict.fromkeys(known.matches.get(each, ()), group)
+        for queue, line in known.shapes.get(policies.get("queuing", ""), {}).items():
+            shaped(port, queue, line, f"no {line} in the class of queue {queue}")
+        if known.sets:
+            port.dscps = None if elsewhere and "qos" not in policies else known.dscps(policies.get("qos", ""))
+            port.by_dscp = port.dscps is not None
+        _take_unapplied(port, known)
+    if others := sorted(known.others & {each for sets in known.sets.values() for each in sets}):
+        found.notes.append(f"class-map {', '.join(others)[:80]}: not by DSCP alone: its DSCPs are not checked")
     return found
+
+
+def _take_unapplied(port: Interface, known: _Policies) -> None:
+    """Take policies that are there and not applied as what to type."""
+    pausing = next((name for name, each in known.pauses.items() if each), "")
+    if not port.queues and (marking := next((name for name, each in known.curves.items() if each), "")):
+        port.typed["marking"] = f"service-policy type queuing output {marking} under system qos"
+    if not port.pauses and pausing:
+        port.typed["lossless"] = (
+            f"service-policy type network-qos {pausing} under system qos, and priority-flow-control "
+        )
+        port.typed["lossless"] += "mode on at {port}"
+    if port.dscps is not None and not any(port.dscps.values()) and known.sets:
+        port.typed["classify"] = f"service-policy type qos input {next(iter(known.sets))} at {{port}}"
 
 
 def _joined(text: str) -> str:
@@ -133,7 +192,10 @@ def _take_policy(found: Description, known: _Policies, head: re.Match[str], line
             known.matches.setdefault(name, []).extend(code_points(match[1]))
         elif match := re.fullmatch(r"match qos-group (\d)", last, re.ASCII):
             known.groups[name] = int(match[1])
+        elif last.startswith("match "):
+            known.others.add(name)
         return
+    {"qos": known.sets, "queuing": known.curves, "network-qos": known.pauses}[of].setdefault(name, {})
     within = next((match[1] for match in map(_CLASS.fullmatch, reversed(lines)) if match), "")
     queue = known.queue(within)
     if of == "qos" and (match := re.fullmatch(r"set qos-group (\d)", last, re.ASCII)):
@@ -141,6 +203,8 @@ def _take_policy(found: Description, known: _Policies, head: re.Match[str], line
     elif of == "network-qos" and last.startswith("pause") and queue is not None:
         for priority in numbers(last.partition("pfc-cos")[2]) or [queue]:
             known.pauses.setdefault(name, {})[priority] = queue
+    elif of == "queuing" and last.startswith("shape ") and queue is not None:
+        known.shapes.setdefault(name, {})[queue] = last
     elif of == "queuing" and last.startswith(("random-detect", "congestion-control random-detect")):
         _take_curve(found, known, name, queue, lines)
 

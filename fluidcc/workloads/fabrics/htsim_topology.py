@@ -44,7 +44,7 @@ class _File:
 
     def divided(self, whole: int, by: int, what: str) -> int:
         """Divide what must be a multiple."""
-        if not by or whole % by:
+        if whole % by:
             raise self.wrong(f"{what}: {whole} is not a multiple of {by}; change one of the counts")
         return whole // by
 

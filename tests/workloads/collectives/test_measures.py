@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from fluidcc.errors import InputError
 from fluidcc.workloads.collectives import Job, mapping
@@ -141,6 +143,20 @@ def test_copies_inside_servers_are_no_transfers() -> None:
     late = numbers([job], work, laid, lost)
     assert (late["transfers"], late["unfinished"], late["slowest_path"]) == (8, 8, None)
     assert late["step_time_s"] == dict.fromkeys(("mean", "p50", "p99", "max"))
+
+
+def test_the_slowest_path_is_so_on_average() -> None:
+    """Notice a sum in place of a mean: three transfers at twice their time alone are not slower than one at four."""
+    flows = [SimpleNamespace(source=0, target=target, path=(target,)) for target in (1, 2, 3)]
+    links = [SimpleNamespace(name=f"link {i}") for i in range(4)]
+    laid: Any = SimpleNamespace(
+        connections=SimpleNamespace(flows=flows, links=links),
+        connection=np.array([0, 0, 0, 1]),
+        graph=SimpleNamespace(step=np.zeros(4)),
+    )
+    alone = xr.Dataset({"alone": ("transfer", np.ones(4))})
+    found = told._slowest(laid, alone, np.array([2.0, 2.0, 2.0, 4.0]), np.ones(4, bool))
+    assert found == {"source": 0, "target": 2, "links": ["link 2"], "transfers": 1, "slowdown": 4.0}
 
 
 def test_loads_are_shares_of_rates_between_samples() -> None:

@@ -119,6 +119,7 @@ def test_cores_above_an_agg_by_hand(tmp_path: Path) -> None:
         ("Tiers 2\n", "Tiers 3\n", "has no Tier 2"),
         ("Nodes 16", "Nodes x", "line 2: Nodes 'x'"),
         ("Nodes 16", "Nodes", "line 2: 'Nodes' has no number"),
+        ("Podsize 16", "Podsize 0", "Podsize .0. is less than 1"),
         ("Nodes 16", "Nodes 24", "Nodes over Podsize: 24 is not a multiple of 16"),
         ("Radix_Down 4\nRadix_Up 2", "Radix_Down 3\nRadix_Up 2", "16 is not a multiple of 3"),
         ("Radix_Up 2\n", "", "Tier 0 has no radix_up"),

@@ -200,6 +200,18 @@ def test_ratios_are_of_flows_that_finished_in_both() -> None:
     assert found["queue_p99"]["mean"] == pytest.approx(0.5)
 
 
+def test_flows_of_a_bound_s_size_are_not_beyond_it() -> None:
+    """Notice flows of 1 and of 10 MB, which are much slower in one of two, among the larger ones."""
+    runs = []
+    for name, slow in (("a", [900.0, 4.0, 900.0, 6.0]), ("b", [1.0, 2.0, 1.0, 2.0])):
+        each = measured(name, 1, slow)
+        sizes = each.slowdown.dataset.assign(size=("flow", [1e6, 2e6, 10e6, 20e6]))
+        runs.append(dataclasses.replace(each, slowdown=Slowdown(sizes)))
+    found = FabricStudy(tuple(runs), SMALL, "so").against("a", "b")
+    assert found["p50_largest"]["mean"] == pytest.approx(3.0)
+    assert found["p99_large"]["mean"] == pytest.approx(np.percentile([4.0, 900.0, 6.0], 99) / 2.0)
+
+
 def test_ratios_of_sizes() -> None:
     """Ten flows of 2.5 to 25 MB: the median of those beyond 10 MB, the 99th percentile of those beyond 1 MB."""
     slow = np.arange(1.0, 11.0)

@@ -260,6 +260,12 @@ def test_matrices_that_are_none(tmp_path: Path, old: str, new: str, words: str) 
         fabrics.read_connections(path)
 
 
+@pytest.mark.parametrize("extra", [{"incast": "4:50KB:2%"}, {"rebuild": 3}])
+def test_a_pattern_takes_an_end_for_what_arrives_beside_it(extra: dict[str, Any]) -> None:
+    """Notice an end refused where one of the two, not both, is random."""
+    assert Traffic("permutation", until="1ms", **extra).until == 1e-3
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
