@@ -399,16 +399,14 @@ def _marking(config: ConfigDB, choice: Choice, rate: float, notes: list[str], ig
     if mode is None:
         notes.append(f"WRED_PROFILE|{label(name)} has no ecn: taken as ecn_none, the default")
         mode = "ecn_none"
-    refused = ""
     if not isinstance(mode, str) or mode.strip().lower() not in _MARKS_GREEN:
         raise InputError(f"{place} ecn: {clip(mode)} is not a mode; write one of {', '.join(_MARKS_GREEN)}")
     for colour in ("yellow", "red"):
         if any(k.startswith(f"{colour}_") for k in fields):
             ignored.append(f"WRED_PROFILE|{label(name)} {colour} thresholds and probability: traffic is green")
     enabled = fields.get("wred_green_enable")
-    if mode not in _MARKS_GREEN:
-        refused = f"ecn {clip(mode)}"
-    elif isinstance(enabled, str) and enabled not in ("true", "false"):
+    refused = "" if mode in _MARKS_GREEN else f"ecn {clip(mode)}"
+    if isinstance(enabled, str) and enabled not in ("true", "false"):
         refused = f"wred_green_enable {clip(enabled)}"
     ecn = _MARKS_GREEN[mode.strip().lower()] and not refused
     return {

@@ -1040,8 +1040,8 @@ def test_every_kind_of_finding_has_its_cases() -> None:
     assert all(severity in kinds[kind] for kind, severity in covered.items())
 
 
-# Of files that are no config_db.json (test_switch_overrides.py), of all ports (test_ports.py), or of engines that
-# another one contradicts (test_retracted.py), or of hosts (test_nic_hosts.py).
+# Of files that are no config_db.json (test_switch_overrides.py), of all ports (test_ports.py), of hosts
+# (test_nic_hosts.py), or of engines that another one contradicts (test_retracted.py).
 ELSEWHERE = {
     "hosts use another priority",
     "the host's PFC is of another priority",
