@@ -24,7 +24,7 @@ from tests.proofs.coq_statements import Example, defined, verdicts, within
 
 LINKS, PATHS, DRAWN = 3, 4, 150
 LARGEST = 200  # denominator of a rate
-STEPS = 1000  # each takes a third or more of the distance that is left
+STEPS = 1000  # enough to settle, as is asserted
 FLOATS = within(1e-9)
 BEYOND = -7  # value of a function where there is no path or link
 Change = tuple[str, str] | None
@@ -44,12 +44,12 @@ def additive(
     A: np.ndarray, C: Sequence[Any], start: Sequence[Any], *, steps: int = 1, **options: Any
 ) -> list[list[float]]:
     """Run `fluidcc.theory.additive_increase`, with rationals as floats."""
-    given = {name: value if name == "delays" else float(value) for name, value in options.items()}
+    plain = {name: value if name == "delays" else float(value) for name, value in options.items()}
     at = [[float(each) for each in values] for values in (C, start)]
-    return fc.theory.additive_increase(A, *at, steps=steps, **given).rates.tolist()
+    return fc.theory.additive_increase(A, *at, steps=steps, **plain).rates.tolist()
 
 
-def given(A: np.ndarray, C: Sequence[Any]) -> dict[str, Any]:
+def fields(A: np.ndarray, C: Sequence[Any]) -> dict[str, Any]:
     """Give the fields of Coq's networks their meaning."""
     return {
         "links": A.shape[0],
@@ -65,7 +65,7 @@ def network(A: np.ndarray, C: Sequence[Any]) -> dict[str, Any]:
     def used(rates: Vector) -> np.ndarray:
         return Rates(A, np.array(C), np.array([listed(rates, A.shape[1])]), "").utilization[0]
 
-    return given(A, C) | {
+    return fields(A, C) | {
         "link_use": lambda rates, i: vector(used(rates))(i),
         "link_load": lambda rates, i: vector(used(rates) * C)(i),
         "path_use": lambda rates, j: vector(on_path(A, used(rates)).max(axis=0))(j),
@@ -169,7 +169,7 @@ def test_rest_in_coq_is_the_recursion_s(change: Change) -> None:
 def test_the_update_in_coq_is_the_recursion_s(change: Change) -> None:
     """Notice an increase that is not added after the division, on rates that do not rest."""
     A, C, start = np.array([[1, 1, 0, 1], [0, 1, 1, 0], [0, 0, 1, 1]]), [3, 2, 4], [0.5, 1, 2, 0.25]
-    known = defined("hpcc.additive_increase", given(A, C), change=change)
+    known = defined("hpcc.additive_increase", fields(A, C), change=change)
     found = [known["next_rate"](0.75, 0.125, vector(start), j) for j in range(PATHS)]
     assert all(map(FLOATS, found, additive(A, C, start, increase=0.125, target=0.75)[-1])) is (change is None)
 
@@ -338,7 +338,7 @@ def test_registers_in_coq_are_those_of_the_recursion(change: Change) -> None:
     """Notice another rate of registers or another update, before they rest."""
     start, alpha = [0.5, 1.0, 2.0, 0.25], 2.0
     run = fc.theory.alpha_fair(OF_TWO, ROOMY, start, alpha=alpha, increase=0.125, target=0.75, steps=4)
-    known = defined("hpcc.fairness", given(OF_TWO, ROOMY) | {"power": lambda x, y: x**y}, change=change)
+    known = defined("hpcc.fairness", fields(OF_TWO, ROOMY) | {"power": lambda x, y: x**y}, change=change)
     held, same = np.tile(start, (LINKS, 1)), True
 
     def registers(i: int, j: int) -> float:
@@ -357,7 +357,7 @@ def test_registers_in_coq_are_those_of_the_recursion(change: Change) -> None:
 def test_registers_of_the_end_of_a_run_rest_in_coq(alpha: float) -> None:
     """Notice registers that rest where the run's do not, or move where it has settled."""
     known, domains, _ = registers(alpha)
-    coq = defined("hpcc.fairness", given(OF_TWO, ROOMY) | {"power": known["power"]}, domains, FLOATS)
+    coq = defined("hpcc.fairness", fields(OF_TWO, ROOMY) | {"power": known["power"]}, domains, FLOATS)
     of = alpha, known["target"], known["a"]
     assert coq["registers_at_rest"](*of, known["registers"])
     assert not coq["registers_at_rest"](*of, lambda i, j: 1.0)
