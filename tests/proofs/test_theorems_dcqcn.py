@@ -282,7 +282,7 @@ def test_slopes_in_coq_are_the_fluid_model_s(change: Change) -> None:
 
 
 def test_coq_has_alpha_as_printed_where_it_is_faster_than_cnps() -> None:
-    """Notice (7) where alpha's periods are shorter than a CNP interval: the fluid model counts no CNP twice, Coq does."""
+    """Notice (7) in alpha's periods of less than a CNP interval: the fluid model counts no CNP twice, Coq does."""
     coq = defined("dcqcn.fixed_point", {"power": lambda x, y: x**y})
     for alpha_interval, same in ((60e-6, True), (50e-6, True), (40e-6, False)):
         s = settings(1000.0)._replace(alpha_interval=alpha_interval)
