@@ -281,6 +281,15 @@ def test_slopes_in_coq_are_the_fluid_model_s(change: Change) -> None:
     assert same is (change is None)
 
 
+def test_coq_has_alpha_as_printed_where_it_is_faster_than_cnps() -> None:
+    """Notice (7) in alpha's periods of less than a CNP interval: the fluid model counts no CNP twice, Coq does."""
+    coq = defined("dcqcn.fixed_point", {"power": lambda x, y: x**y})
+    for alpha_interval, same in ((60e-6, True), (50e-6, True), (40e-6, False)):
+        s = settings(1000.0)._replace(alpha_interval=alpha_interval)
+        p, alpha, R_C = 1e-3, 0.2, 0.3 * s.line_rate
+        assert ROUNDED(coq["alpha_slope"](s, alpha, p, R_C), slopes(s, p, alpha, 2 * R_C, R_C, R_C)[2]) is same
+
+
 @pytest.mark.parametrize(
     "change", [None, ("N * R_C - line_rate s", "R_C - line_rate s"), ("rate_slope s alpha R_T R_C p R_C = 0", "0 = 0")]
 )

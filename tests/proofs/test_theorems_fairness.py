@@ -133,7 +133,7 @@ def of_settings(of: Settings) -> Example:
         "events": histories(),
         "happens": [*(each for (each,) in events), ("Increase", True), ("Increase", False)],
         "now": [Sender(*start) for start in STARTS],
-        "congestion": CONGESTION,
+        **dict.fromkeys(("congestion", "first"), CONGESTION),
         **dict.fromkeys(("none", "adjustment"), (False, True)),
         "n": range(5),
     }
@@ -163,6 +163,7 @@ RULES = {
         "never_binds events (start tokens damp)",
         "bank (run events (start tokens damp)) < bank_cap of",
     ),
+    "line_1_has_no_effect": ("= tokens_used now", "= first"),
     "dampener_rises_by_more_than_one": ("+ 1 <", "+ 2 <"),
     "dampener_resets_only_if": ("dampener now - 1", "dampener now"),
     "unspent_tokens_keep_dampener": ("0 < bank now ->", ""),

@@ -1,7 +1,8 @@
 """HPCC's theorems on equilibria (3.3, A.3), evaluated on what `fluidcc.theory` computes.
 
 Equilibria of one path's register are rationals: a run's last rates are rounded to small denominators, and kept if they
-rest exactly, so that a bound may be met with equality. Per-link registers and delays are floats.
+rest exactly, so that a bound may be met with equality. Per-link registers and delays are floats. Functions of a path or
+a link have a value beyond the last one, too, which must not count.
 """
 
 from __future__ import annotations
@@ -17,21 +18,22 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.theory.recursion.additive import single_link_modes
-from fluidcc.theory.recursion.optimal import equilibrium
+from fluidcc.theory.recursion.optimal import equilibrium, max_min
 from fluidcc.theory.recursion.result import Rates, on_path
 from tests.proofs.coq_statements import Example, defined, verdicts, within
 
 LINKS, PATHS, DRAWN = 3, 4, 150
 LARGEST = 200  # denominator of a rate
-STEPS = 1000  # each takes a third or more of the distance that is left
+STEPS = 1000  # enough to settle, as is asserted
 FLOATS = within(1e-9)
+BEYOND = -7  # value of a function where there is no path or link
 Change = tuple[str, str] | None
 Vector = Callable[[int], Any]
 
 
-def vector(values: Sequence[Any]) -> Vector:
-    """Return rates as Coq has them, a function of the path."""
-    return lambda j: values[j]
+def vector(values: Sequence[Any] | np.ndarray) -> Vector:
+    """Return values of paths or links as Coq has them, a function."""
+    return lambda j: values[j] if j < len(values) else BEYOND
 
 
 def listed(rates: Vector, paths: int) -> list[Any]:
@@ -42,17 +44,17 @@ def additive(
     A: np.ndarray, C: Sequence[Any], start: Sequence[Any], *, steps: int = 1, **options: Any
 ) -> list[list[float]]:
     """Run `fluidcc.theory.additive_increase`, with rationals as floats."""
-    given = {name: value if name == "delays" else float(value) for name, value in options.items()}
+    plain = {name: value if name == "delays" else float(value) for name, value in options.items()}
     at = [[float(each) for each in values] for values in (C, start)]
-    return fc.theory.additive_increase(A, *at, steps=steps, **given).rates.tolist()
+    return fc.theory.additive_increase(A, *at, steps=steps, **plain).rates.tolist()
 
 
-def given(A: np.ndarray, C: Sequence[Any]) -> dict[str, Any]:
+def fields(A: np.ndarray, C: Sequence[Any]) -> dict[str, Any]:
     """Give the fields of Coq's networks their meaning."""
     return {
         "links": A.shape[0],
         "paths": A.shape[1],
-        "crosses": lambda i, j: bool(A[i, j]),
+        "crosses": lambda i, j: i >= len(A) or bool(vector(A[i])(j)),
         "capacity": vector(C),
     }
 
@@ -63,10 +65,10 @@ def network(A: np.ndarray, C: Sequence[Any]) -> dict[str, Any]:
     def used(rates: Vector) -> np.ndarray:
         return Rates(A, np.array(C), np.array([listed(rates, A.shape[1])]), "").utilization[0]
 
-    return given(A, C) | {
-        "link_use": lambda rates, i: used(rates)[i],
-        "link_load": lambda rates, i: used(rates)[i] * C[i],
-        "path_use": lambda rates, j: on_path(A, used(rates)).max(axis=0)[j],
+    return fields(A, C) | {
+        "link_use": lambda rates, i: vector(used(rates))(i),
+        "link_load": lambda rates, i: vector(used(rates) * C)(i),
+        "path_use": lambda rates, j: vector(on_path(A, used(rates)).max(axis=0))(j),
     }
 
 
@@ -114,18 +116,19 @@ def beside(A: np.ndarray, C: list[Fraction], rates: list[Fraction], known: dict[
     """Add other rates, some of which fit the links, and the program's judgement of what rests."""
 
     @functools.cache
-    def rests(target: Fraction, increase: Fraction, given: Vector) -> bool:
-        before = [float(rate) for rate in listed(given, PATHS)]
-        return min(before) > 0 and additive(A, C, before, increase=increase, target=target)[-1] == pytest.approx(
-            before, rel=1e-12
-        )
+    def rests(target: Fraction, increase: Fraction, some: Vector) -> bool:
+        before = [float(rate) for rate in listed(some, PATHS)]
+        if min(before) <= 0:
+            return False
+        after = additive(A, C, before, increase=increase, target=target)[-1]
+        return after == pytest.approx(before, rel=1e-12)
 
     up, down = Fraction(1, 5), Fraction(-1, 4)
     others = [[rate + (up if k == j else down) for k, rate in enumerate(rates)] for j in range(PATHS)]
     vectors = [vector(each) for each in (rates, rates[::-1], [2 * rate for rate in rates], *others)]
     domains = {
-        "i": range(LINKS),
-        **dict.fromkeys(("j", "k"), range(PATHS)),
+        "i": range(LINKS + 1),
+        **dict.fromkeys(("j", "k"), range(PATHS + 1)),
         **dict.fromkeys(("other", "first", "second"), vectors),
         "most": range(1, PATHS + 1),
         "least": sorted({*C}),
@@ -139,11 +142,34 @@ def test_a_theorem_holds_at_the_equilibria_of_random_networks(name: str) -> None
     assert verdicts(f"hpcc.{name}", TOO_MUCH[name], at_rest()) == (True, False)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        None,
+        ("Rmax target (link_use rates i) * capacity i", "Rmax target (link_use rates i)"),
+        ("a rates j = rates j", "a rates j <= rates j"),
+    ],
+)
+def test_rest_in_coq_is_the_recursion_s(change: Change) -> None:
+    """Notice rates that rest although they fall, and capacities for which others are max-min fair."""
+    same = True
+    for known, domains, _ in at_rest():
+        own = {name: known[name] for name in ("links", "paths", "crosses", "capacity", "target", "a", "rates")}
+        coq = defined("hpcc.additive_increase", own, domains, change=change)
+        A = np.array([[own["crosses"](i, j) for j in range(PATHS)] for i in range(LINKS)], dtype=float)
+        rooms = [float(coq["room_at_rest"](i)) for i in range(LINKS)]
+        same &= max_min(A, rooms) == pytest.approx([float(rate) for rate in listed(own["rates"], PATHS)])
+        for some in domains["first"]:
+            state = own["target"], own["a"], some
+            same &= bool(coq["at_rest"](*state)) is known["at_rest"](*state)
+    assert same is (change is None)
+
+
 @pytest.mark.parametrize("change", [None, ("(target / path_use rates j) + a", "((target + a) / path_use rates j)")])
 def test_the_update_in_coq_is_the_recursion_s(change: Change) -> None:
     """Notice an increase that is not added after the division, on rates that do not rest."""
     A, C, start = np.array([[1, 1, 0, 1], [0, 1, 1, 0], [0, 0, 1, 1]]), [3, 2, 4], [0.5, 1, 2, 0.25]
-    known = defined("hpcc.additive_increase", given(A, C), change=change)
+    known = defined("hpcc.additive_increase", fields(A, C), change=change)
     found = [known["next_rate"](0.75, 0.125, vector(start), j) for j in range(PATHS)]
     assert all(map(FLOATS, found, additive(A, C, start, increase=0.125, target=0.75)[-1])) is (change is None)
 
@@ -256,9 +282,14 @@ REGISTERS = {
 IDLE = 0.99  # share of the rates that others have, lest rounding decides whether they fit
 
 
+ALPHAS = 0.5, 1.0, 2.0
+OF_TWO = np.array([[1, 0, 1, 1], [1, 1, 0, 1], [0, 1, 1, 0]])  # each path crosses two links
+ROOMY = [3.0, 2.0, 1.5]
+
+
 def registers(alpha: float) -> Example:
     """Registers of the end of a run of `fluidcc.theory.alpha_fair`, by the utilisations that it reports."""
-    A, C, target, increase = np.array([[1, 0, 1, 1], [1, 1, 0, 1], [0, 1, 1, 0]]), [3.0, 2.0, 1.5], 0.75, 0.25
+    A, C, target, increase = OF_TWO, ROOMY, 0.75, 0.25
     run = fc.theory.alpha_fair(A, C, np.ones(PATHS), alpha=alpha, increase=increase, target=target, steps=STEPS)
     held = np.ones(A.shape)
     for U in run.utilization[:-1]:
@@ -268,8 +299,8 @@ def registers(alpha: float) -> Example:
         "alpha": alpha,
         "target": target,
         "a": increase,
-        "registers": lambda i, j: float(held[i, j]),
-        "register_rate": lambda _alpha, _registers, j: rates[j],
+        "registers": lambda i, j: vector(held[i].tolist())(j) if i < LINKS else BEYOND,
+        "register_rate": lambda _alpha, _registers, j: vector(rates)(j),
         "power": lambda x, y: x**y,
         "log": lambda x: math.log(x),
     }
@@ -281,10 +312,11 @@ def registers(alpha: float) -> Example:
         (IDLE * run.final).tolist(),
         *some.tolist(),
         *map(np.ndarray.tolist, moved),
+        [0.0] * PATHS,
     ]
     domains = {
-        "i": range(LINKS),
-        **dict.fromkeys(("j", "k"), range(PATHS)),
+        "i": range(LINKS + 1),
+        **dict.fromkeys(("j", "k"), range(PATHS + 1)),
         "other": [vector([float(each) for each in other]) for other in others],
         "low": sorted(held[A > 0].tolist()),
     }
@@ -294,7 +326,7 @@ def registers(alpha: float) -> Example:
 @pytest.mark.parametrize("name", REGISTERS)
 def test_a_theorem_holds_for_registers_at_rest(name: str) -> None:
     """Notice a rate, a utility or a register in Coq that is not `alpha_fair`'s."""
-    examples = [registers(alpha) for alpha in (0.5, 1.0, 2.0)]
+    examples = [registers(alpha) for alpha in ALPHAS]
     assert verdicts(f"hpcc.fairness.{name}", REGISTERS[name], examples) == (True, False)
 
 
@@ -304,14 +336,9 @@ def test_a_theorem_holds_for_registers_at_rest(name: str) -> None:
 )
 def test_registers_in_coq_are_those_of_the_recursion(change: Change) -> None:
     """Notice another rate of registers or another update, before they rest."""
-    A, C, start, alpha = (
-        np.array([[1, 0, 1, 1], [1, 1, 0, 1], [0, 1, 1, 0]]),
-        [3.0, 2.0, 1.5],
-        [0.5, 1.0, 2.0, 0.25],
-        2.0,
-    )
-    run = fc.theory.alpha_fair(A, C, start, alpha=alpha, increase=0.125, target=0.75, steps=4)
-    known = defined("hpcc.fairness", given(A, C) | {"power": lambda x, y: x**y}, change=change)
+    start, alpha = [0.5, 1.0, 2.0, 0.25], 2.0
+    run = fc.theory.alpha_fair(OF_TWO, ROOMY, start, alpha=alpha, increase=0.125, target=0.75, steps=4)
+    known = defined("hpcc.fairness", fields(OF_TWO, ROOMY) | {"power": lambda x, y: x**y}, change=change)
     held, same = np.tile(start, (LINKS, 1)), True
 
     def registers(i: int, j: int) -> float:
@@ -324,6 +351,16 @@ def test_registers_in_coq_are_those_of_the_recursion(change: Change) -> None:
         ]
         held = np.array(update)
     assert same is (change is None)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_registers_of_the_end_of_a_run_rest_in_coq(alpha: float) -> None:
+    """Notice registers that rest where the run's do not, or move where it has settled."""
+    known, domains, _ = registers(alpha)
+    coq = defined("hpcc.fairness", fields(OF_TWO, ROOMY) | {"power": known["power"]}, domains, FLOATS)
+    of = alpha, known["target"], known["a"]
+    assert coq["registers_at_rest"](*of, known["registers"])
+    assert not coq["registers_at_rest"](*of, lambda i, j: 1.0)
 
 
 # -- late feedback on one link --
