@@ -136,6 +136,7 @@ def test_what_cannot_be_linearised_says_why(monkeypatch: pytest.MonkeyPatch) -> 
     scenario: Any = SimpleNamespace(flows=[SimpleNamespace(multiplicity=2.0, scheme=1)])
     monkeypatch.setattr(stability, "resolve", lambda scenario: scenario)
     monkeypatch.setattr(stability, "smooth_side", lambda parameters: None)
+    monkeypatch.setattr(stability, "has_updates", lambda scenario: False)
 
     def refused(error: Exception) -> Any:
         def raises(*_: Any, **__: Any) -> Any:
