@@ -80,7 +80,7 @@ class Files:
 
     def without(self, table: str, key: str) -> Files:
         config = copy.deepcopy(self.config)
-        del config[table][key]
+        config[table].pop(key, None)
         return dataclasses.replace(self, config=config)
 
     def no_table(self, table: str) -> Files:
@@ -141,10 +141,10 @@ def _unlisted(files: Files) -> Files:
 UNLISTED = _unlisted(BASE)
 
 
-def _bound() -> float:
+def _bound(power: int | None = None) -> float:
     """DCQCN section 4, with the file's numbers: beta (B - 8 n t_flight)/(8 n (beta + 1)), n the ports that are up."""
     profile, pool = BASE.config["BUFFER_PROFILE"][PG], BASE.config["BUFFER_POOL"][POOL]
-    beta = 2.0 ** int(profile["dynamic_th"])
+    beta = 2.0 ** int(profile["dynamic_th"] if power is None else power)
     ports = sum(port["admin_status"] == "up" for port in BASE.config["PORT"].values())
     room = int(pool["size"]) - 8 * ports * int(profile["xoff"])
     return beta * room / (8 * ports * (beta + 1))
@@ -338,6 +338,14 @@ CASES = [
         BASE.profile(green_min_threshold=math.ceil(BOUND)),
         BASE.profile(green_min_threshold=math.ceil(BOUND) - 1),
         _MOVED,
+    ),
+    Case(
+        "PFC can pause before ECN marks",
+        "warn",
+        BASE.table("BUFFER_PROFILE", PG, dynamic_th=3).profile(green_min_threshold=math.ceil(_bound(3))),
+        BASE.table("BUFFER_PROFILE", PG, dynamic_th=3).profile(green_min_threshold=math.ceil(_bound(3)) - 1),
+        _MOVED,
+        name="with the largest share of the buffer",
     ),
     Case(
         "PFC can pause before ECN marks",
@@ -583,6 +591,14 @@ CASES = [
         UNSIZED.profile(green_min_threshold=8316),
         _MOVED,
     ),
+    Case(
+        "Kmin is below two packets",
+        "warn",
+        UNSIZED.profile(green_min_threshold=2000, green_max_threshold=9000),
+        UNSIZED.profile(green_min_threshold=8316, green_max_threshold=16632),
+        _MOVED | {"PFC can pause before ECN marks": "bursts take 13 packets, and the file's bound is lower"},
+        name="on a ramp that ends too early",
+    ),
     # 8 flows with bursts of 4 packets of 1000 B: on a ramp to 60 KB 1.2 % are marked from 6 KB on, 0.8 % from 7 KB.
     Case(
         "bursts alone get packets marked",
@@ -736,6 +752,7 @@ RULES: list[tuple[str, list[Callable[..., Files]]]] = [  # each way that a sugge
     # Of these no single value is meant.
     (r"lower green_max_threshold, or raise the drop probability", []),
     (r"let packets decide: --packets 2", []),
+    (r"no pool is so large \(\S+\): count PAUSEs \(fluidcc tune\), and leave Kmin if they are few", []),
     (
         r"set Kmin (\S+) and Kmax (\S+) with a drop probability of (\d+) %, the paper's scaled to the port's rate",
         [

@@ -81,6 +81,7 @@ def test_stability_gives_the_roots_of_the_multipliers() -> None:
         ({"base_rtt": "45us", "w_ai": "80KB"}, "write a smaller w_ai"),
         ({"base_rtt": "45us", "reaction": "per-ack"}, "per-ack"),
         ({"base_rtt": "45us", "registers": "per-link"}, "registers=one"),
+        ({"base_rtt": "45us", "u_queue": False}, "u_queue=True"),
     ],
 )
 def test_what_has_no_map_is_refused_with_what_to_write(parameters: dict[str, Any], words: str) -> None:

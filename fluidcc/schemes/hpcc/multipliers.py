@@ -45,7 +45,13 @@ def multipliers(parameters: HPCC, observed: Mapping[str, float], round_trip: flo
         Where windows and pacing limit the flows in turn, or the law is another; the message says what to write.
     """
     p = parameters
-    for name, known in (("variant", "paper"), ("registers", "one"), ("multiq", "off"), ("u_rate", "tx")):
+    for name, known in (
+        ("variant", "paper"),
+        ("registers", "one"),
+        ("multiq", "off"),
+        ("u_rate", "tx"),
+        ("u_queue", True),
+    ):
         if getattr(p, name) != known:
             raise NoClosedFormError(f"the map of windows is known for {name}={known} only, not {getattr(p, name)}")
     if p.by_ack or p.mechanisms:

@@ -175,7 +175,7 @@ def stability(scenario: Scenario, *, at: Equilibrium | None = None) -> Stability
     except UnfilledError as error:
         return Stability(count, True, False, state=str(error).removeprefix("linearize: "))
     except NoEquilibriumError as error:
-        if has_updates(scenario):
+        if there is None and has_updates(scenario):
             return _of_updates(scenario, count)
         return Stability(count, there, there, state=str(error).removeprefix("linearize: "))
     point = _of(scenario, found, count, at is None or len(found.equilibrium.flows) == 1)
