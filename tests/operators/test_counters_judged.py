@@ -176,8 +176,12 @@ def test_a_queue_is_compared_with_those_of_its_number() -> None:
 
 def test_a_port_without_a_count_of_bytes_does_not_stand_still() -> None:
     """A counter that was not read is not taken as 0."""
-    found = symptoms.symptoms(queues({"pauses_received": 9e5, "sent_bytes": None}), nics({"pauses_sent": 9e5}), 60.0)
-    assert whats(found) == [symptoms.SLOW]
+    port = {"sent_packets": 1e6}
+    first, *rest = queues({"pauses_received": 9e5, "sent_bytes": None})
+    others = [dataclasses.replace(each, counted=dataclasses.replace(each.counted, values=port)) for each in rest]
+    for beside in (rest, others):
+        found = symptoms.symptoms([first, *beside], nics({"pauses_sent": 9e5}), 60.0)
+        assert whats(found) == [symptoms.SLOW]
 
 
 def test_without_any_mark_ecn_is_off() -> None:
