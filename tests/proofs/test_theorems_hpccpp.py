@@ -19,7 +19,7 @@ from tests.proofs.coq_statements import Example, defined, verdicts, within
 
 Change = tuple[str, str] | None
 ROUNDED = within(1e-9)
-B, ETA = 1.0, 0.875
+B, ETA = 2.0, 0.875
 
 # -- one class --
 
@@ -34,9 +34,11 @@ class Class(NamedTuple):
 
 
 CLASSES = [
-    Class(w, a) for w in (0.25, 0.5, 0.875) for a in (0.0, 0.015625, (1 - ETA) * w, 0.0625, 0.1, (1 - ETA) * B, 0.25)
+    Class(w, increase * B)
+    for w in (0.25, 0.5, 0.875)
+    for increase in (0.0, 0.015625, (1 - ETA) * w, 0.0625, 0.1, (1 - ETA), 0.25)
 ]
-STARTS = 0.0625, 0.25, 0.46875, 0.75, 1.5
+STARTS = tuple(share * B for share in (0.0625, 0.25, 0.46875, 0.75, 1.5))
 
 
 def used(B: float, w: float, sent: float, waits: float) -> float:
@@ -76,14 +78,14 @@ def of_class(one: Class, left: list[Any]) -> Example:
         "A": left,
         "start": STARTS,
         "r": sorted({*STARTS, *at_rest, (ETA * B + 2 * one.a) / (2 - ETA)}),
-        "sent": (0.125, one.w * B, 0.75, B),
+        "sent": (B / 8, one.w * B, 0.75 * B, B),
         **{"B": [B], "w": [one.w], "eta": [ETA], "a": [one.a]},
     }
     return Example(defined("hpccpp.multiq", known, domains, ROUNDED), domains, ROUNDED)
 
 
-LEFT = 0.2, 0.34, 0.5, 0.6, 0.7, 0.75, B
-VARYING = [lambda _: B, lambda n: 0.75 if n % 2 else 0.5, lambda n: B if n < 4 else 0.25]
+LEFT = tuple(share * B for share in (0.2, 0.34, 0.5, 0.6, 0.7, 0.75, 1.0))
+VARYING = [lambda _: B, lambda n: B * (0.75 if n % 2 else 0.5), lambda n: B if n < 4 else B / 4]
 ALONE = {
     "utilisation_at_the_guarantee": ("(w * B) 0", "(w * B / 2) 0"),
     "utilisation_jumps_without_backlog": ("w * B < sent", "w * B <= sent"),
@@ -128,7 +130,7 @@ def test_a_theorem_holds_for_rates_of_a_class(name: str) -> None:
 def test_a_step_in_coq_is_multiq_s(change: Change) -> None:
     """Notice a branch that begins elsewhere, or a backlog that is forgotten; a rule of ours too."""
     coq, same = defined("hpccpp.multiq", {}, change=change), True
-    for one, A, r in itertools.product(CLASSES, LEFT, (*STARTS, 0.5, 0.875, 3.0)):
+    for one, A, r in itertools.product(CLASSES, LEFT, (*STARTS, B / 2, ETA * B, 3 * B)):
         given = B, one.w, ETA, one.a, A, r
         same &= ROUNDED(coq["step"](*given), next_rate(*given))
         same &= ROUNDED(coq["spare_step"](*given), spare_rate(*given))
@@ -171,7 +173,7 @@ def of_two(one: Class) -> Example:
         "after": lambda _B, _w, _eta, _a1, _a2, start, n: followed[start][n],
         "service": service,
     }
-    offers = 0.125, one.w * B, 0.6, 2.0
+    offers = B / 8, one.w * B, 0.6 * B, 2 * B
     domains = {
         "x": sorted({*ends, *(rows[n] for rows in runs for n in (0, 1, 2))}),
         "start": [rows[n] for rows in runs for n in (0, 2)],
