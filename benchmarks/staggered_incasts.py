@@ -44,7 +44,7 @@ def staggered(preset: Any, flows: int = 16, seed: int | None = None, **changes: 
 
 
 def last_start(scenario: Any) -> float:
-    """When the last flow starts [s]."""
+    """Start of the last flow [s]."""
     return max(flow.start for flow in scenario.flows)
 
 

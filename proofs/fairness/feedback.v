@@ -360,7 +360,8 @@ Proof.
   intros small. destruct (over_from_some_turn small) as [n ends]. exists n. intros m later. now apply ends.
 Qed.
 
-(** Section IV-A: the loop then ends at base_AI, which is the increase from some RTT on. *)
+(** Section IV-A: and from some RTT on a sender whose tokens are spent has base_AI as its increase. Of the increase
+    that it used while it spent them this says nothing: see [feedback_ends_iff]. *)
 Theorem feedback_ends_at_base_ai :
   answer (base_ai of) <= token_thresh of ->
   exists n, forall m, (n <= m)%nat ->

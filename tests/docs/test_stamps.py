@@ -79,7 +79,7 @@ def test_a_result_of_nothing_is_stale(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_figure_continues_where_it_was_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it kept is there in the next call, of the same sources alone, and gone when it is made."""
+    """Notice kept runs that are lost, taken from other sources, or left behind when the figure is made."""
     monkeypatch.setattr(results, "UNFINISHED", tmp_path / "unfinished")
     monkeypatch.setattr(results, "FIGURES", tmp_path / "figures")
     monkeypatch.setattr(results, "figures", lambda: {"one": "a1"})

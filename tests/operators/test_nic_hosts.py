@@ -43,7 +43,7 @@ def test_what_the_hosts_tools_print_is_read_beside_the_settings(tmp_path: Path) 
 
 @pytest.mark.parametrize(("pfc", "severity"), [(None, ""), ((3,), ""), ((4,), "ok"), ((), "bad"), ((5,), "bad")])
 def test_pfc_of_a_host_is_that_of_its_switch(pfc: tuple[int, ...] | None, severity: str) -> None:
-    """Of two lossless priorities a host may use one; one that has neither is not stopped by a PAUSE."""
+    """Notice a host blamed for using one of two lossless priorities, or not blamed for using neither."""
     told = list(found(NicQos(pfc)).values())
     assert [each.severity for each in told] == ([severity] if severity else [])
     if severity == "bad":

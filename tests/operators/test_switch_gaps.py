@@ -187,7 +187,7 @@ def test_steps_of_junos_are_no_ramp(tmp_path: Path) -> None:
 
 
 def test_a_text_of_junos_whose_braces_are_open_is_refused(tmp_path: Path) -> None:
-    """What was cut off counted as absent."""
+    """Notice a cut text of which the missing part counts as absent."""
     path, text = sample(tmp_path, "junos.conf")
     path.write_text(text[: text.rindex("schedulers")])
     with pytest.raises(InputError, match=r"class-of-service \{ is not closed: the text is cut"):
@@ -338,7 +338,7 @@ MAPPED = "nv set interface swp1-2 qos mapping profile ROCE_MAP\n"
 def test_dscps_decide_in_nvue_where_the_ports_map_trusts_them(
     old: str, new: str, line: str, suggest: str, tmp_path: Path
 ) -> None:
-    """By default none is trusted; any map of the file counted at any port."""
+    """Notice a map of the file that counts at a port which does not apply it: by default none is trusted."""
     path, text = sample(tmp_path, "nvue_set.txt", (old, new))
     port = read_sonic(path)
     assert port.traffic is not None

@@ -44,7 +44,7 @@ def test_the_last_fixed_point_depends_on_the_packets_size(packet: float, most: i
 
 
 def test_conditions_are_those_of_the_runs() -> None:
-    """What verdicts name is what the engines take for the paper's settings, and each can be left out."""
+    """Notice settings in a verdict that the engines do not take, or that cannot be left out."""
     scenario = incast(2)
     scheme, marking_of = scenario.flows[0].scheme, scenario.links[0].marking
     assert marking_of is not None

@@ -143,7 +143,7 @@ def after_cycle(r: Sequence[Fraction], share: Fraction, lines: Sequence[Fraction
 
 
 class Unequal(NamedTuple):
-    """What Coq prints for a cycle's effect, the map's that stands for it, and what makes too much of the theorem."""
+    """Name the theorem on a cycle's effect, the map that stands for it, and a statement that says too much."""
 
     printed: str
     call: str
