@@ -53,8 +53,8 @@ class Explorer:
         self._unshown: set[str] = set()  # whose text was refused, and so is not what is shown
         self._answering = Latest(lambda of: answers(of[1]), self._on_answer, ANSWERS)
         self._charting = Latest(self._work_out_chart, self._on_chart, CHARTS)
-        self._board = Board(setting, Devices(self._take), self._program)
-        self._controls = Controls(self._board, self._move, self._switch, self._ask_chart)
+        self._board = Board(setting, Devices(self._take), self._move, self._program)
+        self._controls = Controls(self._board, self._switch, self._ask_chart)
         self._packets = Packets(self._board, self._place, self._draw)
         self._beside = Beside(self._board, self._place, self._on_beside)
         self.view = self._board.view

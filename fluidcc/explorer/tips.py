@@ -1,0 +1,90 @@
+"""Tooltips of all controls of a page, by mouse and by keyboard."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import ClassVar
+
+import param
+from panel.custom import JSComponent
+
+# Events come through the shadow roots of all widgets with the path that they took, so one listener serves them all.
+_SCRIPT = """
+export function render({ model, el }) {
+  const tip = document.createElement("div")
+  tip.className = "tip"
+  tip.setAttribute("role", "tooltip")
+  tip.hidden = true
+  let timer = 0
+
+  const hide = () => { clearTimeout(timer); tip.hidden = true }
+  const find = event => {
+    const tips = JSON.parse(model.tips)
+    for (const at of event.composedPath())
+      for (const name of at.classList ?? []) if (tips[name]) return [at, tips[name]]
+  }
+  const show = (at, words) => {
+    const box = at.getBoundingClientRect()
+    tip.textContent = words
+    tip.hidden = false
+    const left = Math.max(4, Math.min(box.left, document.documentElement.clientWidth - tip.offsetWidth - 4))
+    const below = box.bottom + 4 + tip.offsetHeight < window.innerHeight
+    tip.style.left = `${left}px`
+    tip.style.top = `${below ? box.bottom + 4 : Math.max(4, box.top - tip.offsetHeight - 4)}px`
+  }
+  const listen = () => {
+    const root = el.getRootNode()
+    if (root.host === undefined || !el.isConnected) return setTimeout(listen, 50)
+    const over = root.host.getRootNode()
+    const on = (name, act) => over.addEventListener(name, act)
+    on("pointerover", event => {
+      if (event.pointerType !== "mouse") return
+      hide()
+      const found = find(event)
+      if (found) timer = setTimeout(() => show(...found), 500)
+    })
+    on("focusin", event => {
+      hide()
+      const [control] = event.composedPath()
+      const found = find(event)
+      if (!found) return
+      const drawn = control.localName === "div"  // a picture, to which Bokeh gives no name
+      if (drawn) control.setAttribute("role", "img")
+      control.setAttribute(drawn ? "aria-label" : "aria-description", found[1])
+      if (control.matches(":focus-visible")) show(...found)
+    })
+    on("focusout", hide)
+    on("pointerdown", hide)
+    on("keydown", event => { if (event.key === "Escape") hide() })
+    window.addEventListener("scroll", hide)
+  }
+  setTimeout(listen)
+  return tip
+}
+"""
+_STYLE = """
+:host { display: block; height: 0; }
+.tip { position: fixed; z-index: 1000; width: max-content; max-width: min(320px, calc(100vw - 8px)); padding: 6px 9px;
+  box-sizing: border-box; border-radius: 4px; background: #333; color: white; font: 12px/1.35 system-ui, sans-serif;
+  pointer-events: none; }
+.tip[hidden] { display: none; }
+"""
+
+
+class Tips(JSComponent):
+    """Show a control's tooltip while the mouse rests on it or the keyboard has reached it.
+
+    Parameters
+    ----------
+    tips : str
+        JSON: words by the CSS class of a control; set by `take`.
+    """
+
+    tips = param.String(default="{}")
+    _esm = _SCRIPT
+    _stylesheets: ClassVar[list[str]] = [_STYLE]
+
+    def take(self, words: Mapping[str, str]) -> None:
+        """Replace all tooltips."""
+        self.tips = json.dumps(dict(words))
