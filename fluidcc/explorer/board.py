@@ -142,10 +142,9 @@ class Board:
         knobs = pn.Column(self.front.view, self.fold, css_classes=["knobs"], **wide)
         lines = (wrapped(*buttons, self.status), self.error, self.verdict, self.numbers)
         head = pn.Column(*lines, wrapped(queue, rates, least=380), css_classes=["head"], **wide)
-        cards = (self.code, devices, self.tips)
-        rest = pn.Column(wrapped(roots, chart, share, least=290), *cards, css_classes=["rest"], **wide)
+        rest = pn.Column(wrapped(roots, chart, share, least=290), self.code, devices, css_classes=["rest"], **wide)
         page: dict[str, Any] = {"stylesheets": [_PAGE], "sizing_mode": "stretch_width", "margin": (4, 8)}
-        return pn.Column(picks, knobs, head, rest, **page)
+        return pn.Column(picks, knobs, head, rest, self.tips, **page)
 
 
 def _card(title: str, kind: str, *parts: Any) -> Any:

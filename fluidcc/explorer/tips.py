@@ -16,7 +16,7 @@ export function render({ model, el }) {
   tip.className = "tip"
   tip.setAttribute("role", "tooltip")
   tip.hidden = true
-  let timer = 0
+  let timer = 0, control = null
 
   const hide = () => { clearTimeout(timer); tip.hidden = true }
   const find = event => {
@@ -25,9 +25,14 @@ export function render({ model, el }) {
       for (const name of at.classList ?? []) if (tips[name]) return [at, tips[name]]
   }
   const show = (at, words) => {
-    const box = at.getBoundingClientRect()
+    control = at
     tip.textContent = words
     tip.hidden = false
+    place()
+  }
+  const place = () => {
+    if (tip.hidden) return
+    const box = control.getBoundingClientRect()
     const left = Math.max(4, Math.min(box.left, document.documentElement.clientWidth - tip.offsetWidth - 4))
     const below = box.bottom + 4 + tip.offsetHeight < window.innerHeight
     tip.style.left = `${left}px`
@@ -46,18 +51,18 @@ export function render({ model, el }) {
     })
     on("focusin", event => {
       hide()
-      const [control] = event.composedPath()
+      const [at] = event.composedPath()
       const found = find(event)
       if (!found) return
-      const drawn = control.localName === "div"  // a picture, to which Bokeh gives no name
-      if (drawn) control.setAttribute("role", "img")
-      control.setAttribute(drawn ? "aria-label" : "aria-description", found[1])
-      if (control.matches(":focus-visible")) show(...found)
+      const drawn = at.localName === "div"  // a picture, to which Bokeh gives no name
+      if (drawn) at.setAttribute("role", "img")
+      at.setAttribute(drawn ? "aria-label" : "aria-description", found[1])
+      if (at.matches(":focus-visible")) show(...found)
     })
     on("focusout", hide)
     on("pointerdown", hide)
     on("keydown", event => { if (event.key === "Escape") hide() })
-    window.addEventListener("scroll", hide)
+    window.addEventListener("scroll", place)
   }
   setTimeout(listen)
   return tip
