@@ -42,8 +42,8 @@ TIPS = {
     "switch-file": "SONiC's config_db.json of the switch; read, then deleted.",
     "nic-file": "Text of the NIC's settings, as its tools print them; read, then deleted.",
     "port": "Port of the switch; default: the one that marks worst, of those that are up.",
-    "view-queue": "Queue of the most loaded link over time; a click on the legend hides a line.",
-    "view-rates": "Sending rate of a flow of each class over time; a click on the legend hides a line.",
+    "view-queue": "Queue of the most loaded link over time; range: over seeds. A click on the legend hides a line.",
+    "view-rates": "Sending rate of a flow of each class over time. A click on the legend hides a line.",
     "view-share": "Share of the run's second half that the queue spends at each length.",
     "view-roots": "Rightmost characteristic roots; right of the dashed line perturbations grow.",
     "view-chart": "Rightmost root over two values: black where it crosses the axis, grey without an equilibrium.",
@@ -133,10 +133,9 @@ class Board:
         wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
         buttons = (self.keep_button, self.swap_button, self.drop_button, self.packet_button, self.progress)
         figures = (*self.over_time, self.roots, self.map)
-        panes = (
-            pn.pane.Bokeh(figure.plot, css_classes=[kind], **wide) for kind, figure in zip(VIEWS, figures, strict=True)
-        )
-        queue, rates, share, roots, chart = panes
+        for kind, figure in zip(VIEWS, figures, strict=True):
+            figure.plot.css_classes = [kind]
+        queue, rates, share, roots, chart = (pn.pane.Bokeh(figure.plot, **wide) for figure in figures)
         chart = pn.Column(wrapped(self.x, self.y, self.chart_button), self.why, chart, **wide)
         picks = pn.Row(self.scheme, self.preset, self.topology, css_classes=["picks"], **wide)
         knobs = pn.Column(self.front.view, self.fold, css_classes=["knobs"], **wide)

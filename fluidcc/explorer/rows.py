@@ -27,7 +27,7 @@ export function render({ model }) {
   const build = () => {
     list.replaceChildren()
     inputs = new Map()
-    for (const { name, label, end, choices } of JSON.parse(model.rows)) {
+    for (const { name, label, tip, end, choices } of JSON.parse(model.rows)) {
       const row = add(list, "div", { className: `row knob-${name}` })
       const words = add(row, "label", { textContent: label, htmlFor: end ? `slider-${name}` : `text-${name}` })
       const own = { count: 0 }
@@ -39,6 +39,7 @@ export function render({ model }) {
       own.text = add(row, choices.length ? "select" : "input", { id: `text-${name}`, spellcheck: false })
       for (const choice of choices) add(own.text, "option", { value: choice, textContent: choice })
       own.text.addEventListener("change", () => send("text", own.text.value))
+      for (const control of [own.slider, own.text]) control?.setAttribute("aria-description", tip)
       if (end) own.text.setAttribute("aria-label", label)
       else row.classList.add("wide")
       inputs.set(name, own)
@@ -150,4 +151,5 @@ class Rows:
 
 def _row(knob: Knob) -> dict[str, Any]:
     choices = [knob.text(choice) for choice in knob.spec.choices]
-    return {"name": knob.name, "label": knob.label, "end": max(len(knob.stops) - 1, 0), "choices": choices}
+    end = max(len(knob.stops) - 1, 0)
+    return {"name": knob.name, "label": knob.label, "tip": knob.tip, "end": end, "choices": choices}

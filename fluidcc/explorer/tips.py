@@ -16,11 +16,12 @@ export function render({ model, el }) {
   tip.className = "tip"
   tip.setAttribute("role", "tooltip")
   tip.hidden = true
-  let timer = 0, control = null
+  let timer = 0, control = null, hovered = null, tips = {}
+
+  const read = () => { tips = JSON.parse(model.tips) }
 
   const hide = () => { clearTimeout(timer); tip.hidden = true }
   const find = event => {
-    const tips = JSON.parse(model.tips)
     for (const at of event.composedPath())
       for (const name of at.classList ?? []) if (tips[name]) return [at, tips[name]]
   }
@@ -43,27 +44,32 @@ export function render({ model, el }) {
     if (root.host === undefined || !el.isConnected) return setTimeout(listen, 50)
     const over = root.host.getRootNode()
     const on = (name, act) => over.addEventListener(name, act)
-    on("pointerover", event => {
-      if (event.pointerType !== "mouse") return
-      hide()
+    on("pointermove", event => {  // not pointerover, which also comes as the page scrolls below a mouse that rests
       const found = find(event)
+      if (event.pointerType !== "mouse" || found?.[0] === hovered) return
+      hide()
+      hovered = found?.[0]
       if (found) timer = setTimeout(() => show(...found), 500)
     })
-    on("focusin", event => {
+    // No focusin comes here as the focus moves within one shadow root, but the key that moved it does.
+    on("keyup", event => {
+      if (event.key !== "Tab") return
       hide()
       const [at] = event.composedPath()
       const found = find(event)
       if (!found) return
-      const drawn = at.localName === "div"  // a picture, to which Bokeh gives no name
+      const drawn = at.matches(".bk-events")  // a picture, to which Bokeh gives no name
       if (drawn) at.setAttribute("role", "img")
       at.setAttribute(drawn ? "aria-label" : "aria-description", found[1])
-      if (at.matches(":focus-visible")) show(...found)
+      show(...found)
     })
     on("focusout", hide)
     on("pointerdown", hide)
     on("keydown", event => { if (event.key === "Escape") hide() })
     window.addEventListener("scroll", place)
   }
+  model.on("tips", read)
+  read()
   setTimeout(listen)
   return tip
 }

@@ -99,8 +99,8 @@ class Page:
         Addresses that were asked for.
     """
 
-    def __init__(self, browser: Any, address: str, *, wait: bool = True) -> None:
-        self.page = browser.new_page(viewport=SIZE)
+    def __init__(self, browser: Any, address: str, *, wait: bool = True, size: dict[str, int] | None = None) -> None:
+        self.page = browser.new_page(viewport=size or SIZE)
         self.problems: list[str] = []
         self.requests: list[str] = []
         self.page.on("request", lambda request: self.requests.append(request.url))
@@ -159,7 +159,7 @@ class Page:
 
     def whole(self, patience: float = PATIENCE) -> None:
         """Wait until the roots of the last answer are painted too."""
-        if "roots follow" in self.page.locator("#status").inner_text():
+        if "the rest follows" in self.page.locator("#status").inner_text():
             self._painted("whole", lambda: None, patience)
 
     def _painted(self, what: str, act: Any, patience: float) -> float:
