@@ -22,9 +22,10 @@ from fluidcc.explorer.picture import (
     with_legend,
 )
 from fluidcc.explorer.views import Run
+from fluidcc.plotting.colours import SERIES
 from fluidcc.units import SIZE, show
 
-_CLASS_COLOURS = ("#3f90da", "#bd1f01", "#832db6", "#a96b59", "#e76300", "#b9ac70")  # of flow classes, of petroff10
+_CLASS_COLOURS = tuple(SERIES[k] for k in (0, 2, 4, 5, 6, 7))  # of flow classes
 _CLASSES = 6  # that have a line
 _BEGINS = 0.1  # of the run: the queue's axis holds what comes after
 _MEAN = "hybrid or packets, mean"
