@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 
 # petroff10: told apart in print, and also by those who see fewer colours (M. Petroff, arXiv:2107.02270).
@@ -34,10 +35,8 @@ def scheme_colours(names: Iterable[str]) -> dict[str, str]:
     Parameters
     ----------
     names : iterable of str
-        A second setting of a scheme has a name of its own, such as ``"dcqcn, g 1/16"``.
+        In small or capital letters; a second setting has a name of its own, such as ``"dcqcn, g 1/16"``.
     """
-    names = list(names)
-    used = {SCHEMES[name] for name in names if name in SCHEMES}
-    free = [each for each in SERIES if each not in used] or list(SERIES)
-    others = [name for name in names if name not in SCHEMES]
-    return {name: SCHEMES[name] if name in SCHEMES else free[others.index(name) % len(free)] for name in names}
+    own = {name: SCHEMES.get(name.lower()) for name in names}
+    free = itertools.cycle([each for each in SERIES if each not in own.values()] or SERIES)
+    return {name: shade or next(free) for name, shade in own.items()}

@@ -39,8 +39,8 @@ def test_every_scheme_has_a_colour_of_its_own() -> None:
 
 
 def test_what_is_no_scheme_of_ours_has_a_free_colour() -> None:
-    found = scheme_colours(["hpcc", "dcqcn, g 1/16", "dcqcn", "mine"])
-    assert (found["hpcc"], found["dcqcn"]) == (SCHEMES["hpcc"], SCHEMES["dcqcn"])
+    found = scheme_colours(["HPCC", "dcqcn, g 1/16", "dcqcn", "mine"])
+    assert (found["HPCC"], found["dcqcn"]) == (SCHEMES["hpcc"], SCHEMES["dcqcn"])
     assert len({*found.values()}) == 4
 
 
