@@ -80,6 +80,6 @@ def test_every_control_of_the_page_has_a_tooltip() -> None:
     board = Board(Setting(), Devices(lambda setting: None), lambda name, text: None, lambda: "")
     widgets = [each for each in board.view.select(pn.widgets.Widget) if not isinstance(each, pn.indicators.Progress)]
     assert len(widgets) > 12
-    assert [each.label for each in widgets if not {*each.css_classes} & TIPS.keys()] == []
+    assert [repr(each) for each in widgets if not {*each.css_classes} & TIPS.keys()] == []
     cards = board.view.select(pn.Card)
     assert [card.title for card in cards if not {*card.css_classes} & TIPS.keys()] == []
