@@ -9,7 +9,7 @@ import numpy as np
 
 from fluidcc.plotting.colours import scheme_colours
 from fluidcc.plotting.fabrics import pause_panel, queue_panel, slowdown_axis, slowdown_panel
-from fluidcc.plotting.style import Picture, figure, label
+from fluidcc.plotting.style import Picture, figure, label, nothing
 from fluidcc.workloads.fabrics.study import spread
 
 if TYPE_CHECKING:
@@ -83,5 +83,4 @@ def bar_panel(axis: Axes, numbers: Mapping[str, np.ndarray]) -> None:
     axis.set_xticks(range(len(numbers)), list(numbers), rotation=45, ha="right")
     axis.grid(alpha=0.3, axis="y")
     if not found.any():
-        axis.text(0.5, 0.5, "none in any run", ha="center", transform=axis.transAxes)
-        axis.set_ylim(0, 1)
+        nothing(axis, "none in any run")

@@ -10,7 +10,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from fluidcc import units
 from fluidcc.plotting.colours import scheme_colours
-from fluidcc.plotting.style import Picture, figure, label, legend
+from fluidcc.plotting.style import Picture, figure, label, legend, nothing
 from fluidcc.workloads.fabrics.study import LEAST_SEEDS, interval, intervals_of
 
 if TYPE_CHECKING:
@@ -124,8 +124,7 @@ def pause_panel(axis: Axes, study: FabricStudy) -> None:
     axis.set_ylabel(label("time paused by PFC, all ports together", "ms"))
     axis.grid(alpha=0.3, axis="y")
     if most == 0:
-        axis.text(0.5, 0.5, "no port was ever paused", ha="center", transform=axis.transAxes)
-        axis.set_ylim(0, 1)
+        nothing(axis, "no port was ever paused")
 
 
 def _short(size: float) -> str:

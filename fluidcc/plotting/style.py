@@ -96,6 +96,12 @@ def legend(axis: Any, **options: Any) -> None:
     axis.legend([lines[group[-1]] for group in groups], words, **options)
 
 
+def nothing(axis: Any, why: str) -> None:
+    """Words instead of an empty panel, in a picture whose other rows have something there."""
+    axis.set_axis_off()
+    axis.text(0.5, 0.5, why, ha="center", transform=axis.transAxes)
+
+
 def _coincide(axis: Any, one: Any, other: Any) -> bool:
     """Check whether two lines cover each other."""
     if not (hasattr(one, "get_xydata") and hasattr(other, "get_xydata")):

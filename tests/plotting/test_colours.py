@@ -88,3 +88,11 @@ def test_lines_that_coincide_are_said(others: list[float], entries: list[str]) -
     found: Any = axis.get_legend()
     assert [text.get_text() for text in found.get_texts()] == entries
     assert found.legend_handles[0].get_color() == SCHEMES[entries[0].removesuffix(" (coincide)").split(", ")[-1]]
+
+
+def test_a_panel_without_anything_has_no_axes() -> None:
+    """Empty axes from 0 to 1 would look as if something had been measured there."""
+    _, ((axis,),) = style.figure()
+    bar_panel(axis, {"hpcc": np.zeros(3)})
+    assert not axis.axison
+    assert [text.get_text() for text in axis.texts] == ["none in any run"]
