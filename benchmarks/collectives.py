@@ -232,7 +232,7 @@ def written(text: str, name: str) -> None:
     """Put a text between its marks in the page."""
     begin, end = f"<!-- measured, {name}: begin -->", f"<!-- measured, {name}: end -->"
     before, rest = PAGE.read_text().split(begin)
-    PAGE.write_text(f"{before}{begin}\n\n{text}\n{end}{rest.split(end)[1]}")
+    PAGE.write_text(f"{before}{begin}\n\n{text}\n\n{end}{rest.split(end)[1]}")
 
 
 def main() -> None:
