@@ -57,7 +57,7 @@ def test_a_first_peak_is_cut_off_and_named() -> None:
     early = made(lambda t: np.where(t < 0.001, 900e3, 50e3))
     plot.show(answer(early), None, None)
     assert ends(plot.plot.y_range) == pytest.approx((0, 60, 945))
-    assert "900KB" in plot._note.text
+    assert "900KB" in str(plot._note.text)
     late = made(lambda t: np.where(np.isclose(t, 0.002), 900e3, 50e3))  # at a tenth: it counts
     plot.show(answer(late), None, None)
     assert ends(plot.plot.y_range) == pytest.approx((0, 1000, 1000))

@@ -260,7 +260,7 @@ def test_pictures(tmp_path: Path) -> None:
     assert "3 seeds (bands: 95 % intervals)" in picture.get_suptitle()
     queues = found.plot_queues()
     assert queues.axes[0].get_xlabel().startswith("queue of a switch's port [")
-    shares = [line.get_ydata() for line in queues.axes[0].get_lines()]
+    shares = [np.asarray(line.get_ydata()) for line in queues.axes[0].get_lines()]
     assert all(share[0] == 1 and (np.diff(share) <= 0).all() for share in shares)
     files = found.write(tmp_path / "new" / "folder")
     assert [file.name for file in files] == ["slowdown.png", "queues.png", "slowdown.csv"]
