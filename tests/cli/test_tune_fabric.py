@@ -297,7 +297,7 @@ def test_why_there_is_nothing_to_type(
     found = np.ones((1, len(race.MEASURES), 4, 2))
     found[0, 0, :, 0], found[0, 1, :, 0], found[0, 3, :, 0] = small, large, 2.0
     racer = race.Racer("s1", {"kmin": 5e4}, found)
-    tuned = fc.FabricTuning(
+    tuned = fc.studies.FabricTuning(
         space=space_of({"kmin": (1e3, 1e5)}), rule=race.Rule(("slowdown.small.p99", "slowdown.large.p99")),
         topology=AT_400G, cases=[{"workload": "hadoop"}], says=("hadoop at 50 % load",), start={"kmin": 1e4},
         yardsticks={}, racers=[racer], best=None, proofs={"s1": racer}, plateau={}, irrelevant=[], runs=8, flows=[{}],

@@ -87,7 +87,7 @@ def hysteresis(
     Examples
     --------
     >>> import fluidcc as fc
-    >>> moved = fc.hysteresis(lambda n: fc.incast(1, multiplicity=n), over={"n": range(6, 17)})
+    >>> moved = fc.studies.hysteresis(lambda n: fc.incast(1, multiplicity=n), over={"n": range(6, 17)})
     >>> moved.plot()  # doctest: +SKIP
     """
     grid = grid_of(over)
@@ -189,7 +189,7 @@ def bistability(
     Examples
     --------
     >>> import fluidcc as fc
-    >>> two = fc.bistability(lambda n: fc.incast(1, multiplicity=n), over={"n": range(2, 17)})
+    >>> two = fc.studies.bistability(lambda n: fc.incast(1, multiplicity=n), over={"n": range(2, 17)})
     >>> two.n[two.bistable].values.tolist()
     [9.0, 10.0, 11.0, 12.0, 13.0, 14.0]
     """

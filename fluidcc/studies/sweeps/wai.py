@@ -136,7 +136,8 @@ def wai_sweep(
 
     Examples
     --------
-    >>> found = fc.wai_sweep(fc.incast(16, rate="100Gbps", scheme=fc.HPCC()), ["80B", "300B"], engines=["fluid"])
+    >>> scenario = fc.incast(16, rate="100Gbps", scheme=fc.HPCC())
+    >>> found = fc.studies.wai_sweep(scenario, ["80B", "300B"], engines=["fluid"])
     >>> round(found.queue_mean.sel(engine="fluid", w_ai=300).item())  # 16 x 300 B less 5 % of 100 Gb/s x 4.18 us
     2185
     """

@@ -21,7 +21,7 @@ SCENARIO = fc.incast(4, rate="100Gbps", scheme=fc.HPCC())
 @pytest.fixture(scope="module")
 def found():
     """W_AI below the boundary of 654 B, and twice beyond it."""
-    return fc.wai_sweep(SCENARIO, ["2KB", 300, "1.2KB"], until="2ms")
+    return fc.studies.wai_sweep(SCENARIO, ["2KB", 300, "1.2KB"], until="2ms")
 
 
 def test_it_is_labelled(found):
@@ -65,7 +65,7 @@ def test_one_batch_gives_what_single_runs_do(found):
 def test_engines_are_chosen(monkeypatch):
     monkeypatch.setattr(wai, "simulate", None)  # neither packets nor single fluid runs
     monkeypatch.setattr(wai, "execute", None)
-    closed = fc.wai_sweep(SCENARIO, [80, 160], engines=[])
+    closed = fc.studies.wai_sweep(SCENARIO, [80, 160], engines=[])
     assert list(closed["engine"].values) == ["closed form"]
     # A twice as large W_AI nearly halves the time while it is small against the window.
     slow, fast = closed["fairness_time"].values[0]
@@ -99,7 +99,9 @@ def test_as_many_nics_as_send_four_fifths_of_the_target(nic, each):
 def test_slow_nics_are_timed_with_as_many_as_fill_the_link():
     """Eight flows of 25 Gb/s: eta/U holds for them too, within the 15 % of two."""
     scenario = fc.incast(4, multiplicity=4, rate="100Gbps", line_rate="25Gbps", scheme=fc.HPCC())
-    found = fc.wai_sweep(scenario, [300, 1200, 2000], engines=["fluid"], until="1ms")  # the shapes of the fixture
+    found = fc.studies.wai_sweep(
+        scenario, [300, 1200, 2000], engines=["fluid"], until="1ms"
+    )  # the shapes of the fixture
     closed, fluid = found["fairness_time"].values[:, 0]
     assert fluid == pytest.approx(closed, rel=0.15)
     assert found.attrs["uneven_flows"] == 8
@@ -112,7 +114,7 @@ def test_slow_nics_are_timed_with_as_many_as_fill_the_link():
 def test_a_class_of_flows_is_as_many_hosts(found):
     """Agree with packets; the fluid is asked for as many flows in each half (its classes: `test_classes.py`)."""
     four = fc.incast(1, multiplicity=4, rate="100Gbps", scheme=fc.HPCC())
-    one = fc.wai_sweep(four, [300, 1200, 2000], engines=["packet"], until="2ms")
+    one = fc.studies.wai_sweep(four, [300, 1200, 2000], engines=["packet"], until="2ms")
     np.testing.assert_allclose(one["queue_mean"], found["queue_mean"].sel(engine=one["engine"]))
     np.testing.assert_allclose(one["fairness_time"], found["fairness_time"].sel(engine=one["engine"]))
     assert uneven_flows(four).flows == uneven_flows(SCENARIO).flows
@@ -169,7 +171,7 @@ def test_it_draws(found, tmp_path):
 def test_bad_input_is_refused(change, message):
     given = {"scenario": SCENARIO, "w_ai": [80]} | change
     with pytest.raises(fc.InputError, match=message):
-        fc.wai_sweep(given.pop("scenario"), given.pop("w_ai"), **given)
+        fc.studies.wai_sweep(given.pop("scenario"), given.pop("w_ai"), **given)
 
 
 # -- by hand -----------------------------------------------------------------------------------------------------------
@@ -321,7 +323,7 @@ def test_packets_run_six_times_as_long_as_they_should_take(monkeypatch: pytest.M
 
 def test_a_horizon_is_a_thousand_round_trips_and_engines_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
     stood = Stood(monkeypatch)
-    found = fc.wai_sweep(SCENARIO, ["300B", "80B"], engines=["packet", "fluid"])
+    found = fc.studies.wai_sweep(SCENARIO, ["300B", "80B"], engines=["packet", "fluid"])
     first = solve_equilibrium(resolve(SCENARIO))
     assert found["engine"].values.tolist() == ["closed form", "fluid", "packet"]
     assert found["w_ai"].values.tolist() == [80.0, 300.0]

@@ -107,11 +107,11 @@ def test_ten_flows_rest_from_line_rate() -> None:
 
 
 @pytest.fixture(scope="module")
-def cycling() -> fc.LimitCycle:
+def cycling() -> fc.theory.LimitCycle:
     return fc.limit_cycle(ten(False))
 
 
-def test_ten_flows_cycle_from_their_rates_at_rest(cycling: fc.LimitCycle) -> None:
+def test_ten_flows_cycle_from_their_rates_at_rest(cycling: fc.theory.LimitCycle) -> None:
     """The independent pass found q in [0, 218] KB and a period of 1.90 ms: the digits given."""
     found = cycling
     assert found.kind == "cycle"
@@ -137,7 +137,7 @@ def test_neither_the_window_nor_an_output_grid_matters() -> None:
 
 
 @functools.cache
-def beyond(excess: float) -> tuple[fc.LimitCycle, float]:
+def beyond(excess: float) -> tuple[fc.theory.LimitCycle, float]:
     """The cycle of two flows beyond their critical delay, and the period of the root there."""
     margin = fc.stability(fc.incast(1, multiplicity=2))
     delay, frequency = margin.critical_feedback_delay, margin.crossing_frequency
@@ -194,7 +194,7 @@ def test_the_most_loaded_link_of_several() -> None:
     assert len(found.rates) == 3
 
 
-def test_picture_has_units(cycling: fc.LimitCycle) -> None:
+def test_picture_has_units(cycling: fc.theory.LimitCycle) -> None:
     found = cycling
     queue, rate, portrait = found.plot().axes
     assert queue.get_ylabel() == portrait.get_ylabel() == "queue [KB]"
