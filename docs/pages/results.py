@@ -112,7 +112,7 @@ def make_notebook(name: str, quick: bool) -> None:
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)  # when it ran, to the microsecond: a difference that says nothing
         if cell.cell_type == "code":
-            cell.outputs = [each for each in cell.outputs if not _finished_bar(each)]
+            cell.outputs = [each for each in cell.outputs if not _is_progress(each)]
             for each in cell.outputs:
                 if "image/png" in each.get("data", {}):
                     each.data["image/png"] = _smaller(each.data["image/png"])
@@ -148,10 +148,11 @@ async def _look_for_replies(client: Any) -> None:
         await asyncio.sleep(1.0)
 
 
-def _finished_bar(output: Any) -> bool:
-    """Whether an output is the place where a progress bar was: it is empty, or only widgets draw it."""
-    data = output.get("data", {"text/plain": output.get("text", "")})
-    return output.output_type == "display_data" and not (data.get("text/plain") or "").strip()
+def _is_progress(output: Any) -> bool:
+    """Whether an output is of a run's progress: an empty place, a bar that only widgets draw, a notice of compiling."""
+    text = output.get("data", {"text/plain": output.get("text", "")}).get("text/plain") or ""
+    notice = output.get("name") == "stderr" and text.startswith("preparing the ")
+    return notice or (output.output_type == "display_data" and not text.strip())
 
 
 def _smaller(picture: str) -> str:
