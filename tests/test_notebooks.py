@@ -75,7 +75,7 @@ def test_a_task_takes_ten_lines(task):
     cells = code_cells(paths[task])
     lines = [line for cell in cells for line in cell.source.splitlines() if line.strip()]
     assert len(lines) <= 10
-    assert all(len(line) < 100 and not re.search(r";\s*\S", line) for line in lines)
+    assert all(len(line) <= 90 and not re.search(r";\s*\S", line) for line in lines)
 
 
 @each
