@@ -13,6 +13,7 @@ from fluidcc.errors import InputError
 from fluidcc.operators.config_files import clip, label, listing, read_text
 from fluidcc.operators.config_forms import configurations
 from fluidcc.operators.switches import SONIC, reader_of
+from fluidcc.operators.switches.blocks import doubt
 from fluidcc.operators.switches.description import Reader, tables_of
 from fluidcc.units import Rate
 
@@ -96,7 +97,9 @@ class ConfigDB:
     def _described(self, reader: Reader, text: str) -> dict[str, Any]:
         """Return the tables of another system's text."""
         try:
-            return tables_of(reader.read(text))
+            found = reader.read(text)
+            found.doubts += filter(None, [doubt(text)])
+            return tables_of(found)
         except InputError as error:
             raise InputError(f"{self.name}: {error}") from None
 
@@ -109,6 +112,8 @@ class ConfigDB:
             document = json.loads(text)
         except json.JSONDecodeError as error:
             place = f"{self.name}:{error.lineno}:{error.colno}"
+            if first and (error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")):
+                raise InputError(f"{place}: the JSON ends early ({error.msg}): it is cut; give all of it") from None
             raise InputError(f"{place}: not JSON ({error.msg}); give {EXPECTED_SWITCH}") from None
         except (RecursionError, ValueError) as error:  # ValueError: a number of thousands of digits
             reason = "nested too deep" if isinstance(error, RecursionError) else "a number has too many digits"

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from fluidcc.operators import NicSettings, SwitchPort
 from fluidcc.operators.finding import Finding
+from fluidcc.operators.sonic import USUAL_DSCP
 
 _ON_IP = 60  # bytes of IPv4, UDP, BTH, RETH and ICRC, which a switch's MTU counts with the payload
-_USUAL = 26  # RoCE's DSCP
 
 
 def _listed(numbers: Sequence[int]) -> str:
@@ -53,7 +53,7 @@ def host(port: SwitchPort, nic: NicSettings | None) -> Iterator[Finding]:
     right = [dscp for dscp, queue in queues.items() if queue in {port.queue, *lossless}]
     for tos in qos.tos if right else ():
         if tos >> 2 not in right:
-            wanted = _USUAL if _USUAL in right else right[0]
+            wanted = USUAL_DSCP if USUAL_DSCP in right else right[0]
             yield Finding(
                 "bad",
                 "RoCE's packets go to another queue",

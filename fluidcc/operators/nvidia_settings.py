@@ -70,6 +70,8 @@ UNUSED: dict[str, Callable[[float], str]] = {
     "cnp_dscp": _always(_LATE),
     "cnp_802p_prio": _always(_LATE),
     "cnp_prio_mode": _always(_LATE),
+    "cnp_res_prio_mode": _always(_LATE),
+    "cnp_dscp_mode": _always(_LATE),
     "roce_cc_prio_mask": _always("DCQCN is taken as on for the traffic modelled"),
     "roce_cc_algorithm": lambda v: (
         "the NIC does NOT run DCQCN with this choice; the model does" if v else "DCQCN, as modelled"

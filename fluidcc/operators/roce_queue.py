@@ -45,6 +45,22 @@ def queues_of(config: ConfigDB, port: str) -> list[Choice]:
     return found
 
 
+def marks(config: ConfigDB, choice: Choice) -> bool:
+    """Tell whether a queue's profile turns ECN on."""
+    where = f"QUEUE|{choice.port}|{choice.queue} wred_profile"
+    name = config.reference(choice.fields.get("wred_profile"), "WRED_PROFILE", where)
+    fields = config.needed("WRED_PROFILE", name, where) if name else {}
+    return "unread" in fields or fields.get("ecn", "ecn_none") != "ecn_none"
+
+
+def marking_alone(config: ConfigDB, port: str) -> tuple[int, ...]:
+    """Return the queues of a port that mark and are not lossless, where none that is lossless has a WRED profile."""
+    queues = queues_of(config, port)
+    if any(choice.rank == BEST_RANK for choice in queues):
+        return ()
+    return tuple(choice.queue for choice in queues if choice.queue not in choice.pfc and marks(config, choice))
+
+
 def qos_maps(config: ConfigDB, port: str) -> Fields:
     """Return a port's entries of PORT_QOS_MAP as one; maps that it does not name are the switch's, of ``global``."""
     fields: Fields = {}

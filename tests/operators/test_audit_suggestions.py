@@ -106,7 +106,7 @@ class Files:
                 files = files.table(table, key, **{field: change.value})
             else:
                 assert change.file.endswith("nic.txt")
-                files = files.settings(**{change.path: int(change.value)})
+                files = files.settings(**{change.path.removesuffix("_P1"): int(change.value)})
         return files
 
 

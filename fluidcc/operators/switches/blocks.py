@@ -9,6 +9,7 @@ from fluidcc.errors import InputError
 
 _TOKEN = re.compile(r'/\*.*?\*/|#[^\n]*|"(?:[^"\\\n]|\\.)*"|[{};\[\]]|[^\s{};\[\]"#]+', re.DOTALL)
 _DEEPEST = 64
+_WORD = 3  # letters of a word that may be cut
 
 
 def check_whole(text: str, heads: str = "") -> None:
@@ -34,6 +35,17 @@ def check_whole(text: str, heads: str = "") -> None:
             f"{match[0].splitlines()[0][:60]}: the lines below are not indented, so that nothing says which are its "
             "own; give the text as the switch prints it"
         )
+
+
+def doubt(text: str) -> str:
+    """Say why a text may have been cut within its last line; empty if nothing speaks for it."""
+    last = "" if text.endswith("\n") else text.split("\n")[-1].strip()
+    *_, word = last.split() or [""]
+    others = {each for each in text.split() if each != word}
+    if len(word) < _WORD or text.split().count(word) > 1 or not any(each.startswith(word) for each in others):
+        return ""
+    longer = next(each for each in sorted(others) if each.startswith(word))
+    return f"it ends within a line, `{last[-60:]}`, at what may be the start of {longer[:40]}"
 
 
 def indented(text: str, comments: tuple[str, ...] = ("!", "#")) -> Iterator[tuple[str, ...]]:

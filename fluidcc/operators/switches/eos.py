@@ -18,7 +18,9 @@ from fluidcc.operators.switches.description import (
     alone,
     amount,
     averaged,
+    bundled,
     code_points,
+    ethernets,
     names,
     numbers,
     random_detect,
@@ -30,6 +32,7 @@ from fluidcc.operators.switches.description import (
 WORDS = Words(
     "Arista EOS",
     lossless="priority-flow-control on, and priority-flow-control priority {priority} no-drop",
+    lossy="priority-flow-control priority {priority} drop at {port} or in its profile, unless other traffic needs it",
     marking="random-detect ecn minimum-threshold {kmin} bytes maximum-threshold {kmax} bytes max-mark-probability "
     "{pmax} at tx-queue {queue}",
     watchdog="priority-flow-control pause watchdog action drop, with a timeout",
@@ -59,6 +62,8 @@ _QUEUE_OF = re.compile(r"qos map traffic-class (.+?) to (?:uc-)?tx-queue (\d+)",
 _PAUSED = re.compile(r"(no )?priority-flow-control priority ([\d,-]+)( no-drop| drop)?", re.ASCII)
 _MEMBER = re.compile(r"channel-group (\d+) mode \S+", re.ASCII)
 _WATCHDOG = re.compile(r"(no )?priority-flow-control (?:pause )?watchdog\b(.*)")
+_WHOLE = re.compile(r"^! Command: show running-config( all)?\s*$", re.MULTILINE)
+_END = re.compile(r"^end\s*$", re.MULTILINE)
 _ALL_OFF = "priority-flow-control all off"
 _ACTIONS = {"notify-only": "alert", "errdisable": "errdisable", "drop": "drop", "forward": "forward"}
 
@@ -78,6 +83,7 @@ class _Layer:
     trust: str | None = None
     profile: str | None = None
     shapes: dict[int | None, str] = dataclasses.field(default_factory=dict)  # line by queue, None for the port
+    watched: bool | None = None
 
     def over(self, below: _Layer) -> _Layer:
         """Return both, where these lines count before those below."""
@@ -88,6 +94,7 @@ class _Layer:
             below.trust if self.trust is None else self.trust,
             below.profile if self.profile is None else self.profile,
             below.shapes | self.shapes,
+            below.watched if self.watched is None else self.watched,
         )
 
 
@@ -102,10 +109,16 @@ def read(text: str) -> Description:
         If a port that is up names a profile that the file lacks, or the text is cut or lost its indentation.
     """
     check_whole(text, "qos profile|interface|policy-map")
+    if _WHOLE.search(text) and not _END.search(text):
+        raise InputError(
+            "`show running-config` has no line `end`: the text is cut; give all of it, or take out the line `! Command` "
+            "if it is a part"
+        )
     found = Description()
     profiles: dict[str, _Layer] = {}
     layers: dict[str, _Layer] = {}
     channels: dict[str, str] = {}
+    bundles: dict[str, Interface] = {}
     to_class = {dscp: _usual_class(dscp) for dscp in range(64)}
     to_queue: dict[int, int] = {}  # where it is not that of the same number
     watched, mapped, all_off = False, False, False
@@ -125,14 +138,17 @@ def read(text: str) -> Description:
         elif head.startswith(("qos profile ", "policy-map type tx-queue ")):
             name = head.split()[-1]
             _apply(found, profiles.setdefault(name, _Layer()), name, lines)
-        elif match := re.fullmatch(r"interface (Port-Channel\d+)", head, re.ASCII):
-            _apply(found, layers.setdefault(match[1], _Layer()), match[1], lines)
-        elif match := re.fullmatch(r"interface (Ethernet[^.]+)", head):  # those with a dot are parts of a port
+        elif match := re.fullmatch(r"interface (Port-Channel\d[\d,-]*)", head, re.ASCII):
             for name in names(match[1]):
+                _apply(found, layers.setdefault(name, _Layer()), name, lines)
+                _take_port(bundles.setdefault(name, Interface()), last)
+        else:
+            for name in ethernets(head):
                 _apply(found, layers.setdefault(name, _Layer()), name, lines)
                 _take_port(found.interfaces.setdefault(name, Interface()), last)
                 if match := _MEMBER.fullmatch(last):
                     channels[name] = f"Port-Channel{match[1]}"
+    bundled(found, {name: each for name, each in bundles.items() if layers[name] != _Layer()}, channels.values())
     if not found.interfaces:
         alone(found)
         layers = {UNNAMED: _Layer(profile=next(iter(profiles), None))}
@@ -148,7 +164,7 @@ def read(text: str) -> Description:
         port.queues = {queue: curve for queue, curve in layer.curves.items() if curve is not None}
         paused = [priority for priority, lossless in layer.lossless.items() if lossless and layer.on]
         port.pauses = {priority: to_queue.get(priority, priority) for priority in paused}
-        port.watchdog = watched if port.watchdog is None else port.watchdog
+        port.watchdog = watched if layer.watched is None else layer.watched
         for queue, line in layer.shapes.items():
             for each in {*port.queues, *port.pauses.values()} if queue is None else {queue}:
                 shaped(port, each, line, "no shape rate" if queue is None else f"no shape rate at tx-queue {queue}")
@@ -178,6 +194,8 @@ def _apply(found: Description, layer: _Layer, name: str, lines: Sequence[str]) -
         layer.lossless |= dict.fromkeys(numbers(match[2]), not match[1] and match[3] == " no-drop")
     elif match := re.fullmatch(r"(no )?priority-flow-control( mode)?( on| off)?", last):
         layer.on = not match[1] and match[3] == " on"
+    elif match := _WATCHDOG.fullmatch(last):
+        layer.watched = not match[1]
     elif last in ("random-detect ecn count", "no random-detect ecn count"):
         return
     elif last.startswith(("random-detect ecn ", "no random-detect ecn")):
@@ -209,8 +227,6 @@ def _take_port(port: Interface, line: str) -> None:
         port.mtu = int(match[1])
     elif line == "shutdown":
         port.up = False
-    elif match := _WATCHDOG.fullmatch(line):
-        port.watchdog = not match[1]
 
 
 def _curve(lines: Sequence[str]) -> Curve:

@@ -27,6 +27,7 @@ from fluidcc.operators.switches.description import (
 WORDS = Words(
     "Junos",
     lossless="a forwarding class with no-loss for queue {queue}, and congestion-notification-profile NAME at {port}",
+    lossy="delete no-loss of the forwarding class of queue {queue}, unless other traffic needs it",
     marking="a scheduler with explicit-congestion-notification for queue {queue}, in the scheduler-map of {port}, and "
     "a drop-profile with interpolate fill-level [ LOW HIGH ] and drop-probability [ 0 PERCENT ]",
     watchdog="pfc-watchdog in the congestion-notification-profile of {port}",

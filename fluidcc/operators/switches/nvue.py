@@ -15,6 +15,7 @@ from fluidcc.operators.switches.description import (
     Lines,
     Words,
     alone,
+    bundled,
     names,
     numbers,
     shaped,
@@ -25,6 +26,7 @@ from fluidcc.operators.switches.description import (
 WORDS = Words(
     "NVUE",
     lossless="nv set qos pfc PROFILE switch-priority {priority}, and nv set interface {port} qos pfc profile PROFILE",
+    lossy="nv unset qos pfc PROFILE switch-priority {priority}, unless other traffic needs it",
     marking="; ".join(
         f"nv set qos congestion-control {{profile}} traffic-class {{queue}} {field}"
         for field in ("min-threshold {kmin}", "max-threshold {kmax}", "probability {pmax}", "ecn enable")
@@ -88,6 +90,8 @@ def read(text: str) -> Description:
             case ["qos", "congestion-control", name, "traffic-class", classes, field, *value] if value:
                 for each in numbers(classes):
                     curves.setdefault(name, {}).setdefault(each, {})[field] = " ".join(value)
+            case ["qos", "congestion-control", _, "traffic-class", _, _]:
+                found.doubts.append(f"`{' '.join(words)[:100]}` has no value")
             case ["qos", "pfc", name, "switch-priority", listed, *_]:
                 pauses.setdefault(name, set()).update(each for each in numbers(listed) if each < 8)
             case ["qos", "pfc", name, ("tx" | "rx") as field, *value] if value:
@@ -118,6 +122,7 @@ def read(text: str) -> Description:
         profiles[name] = profiles.get(bond, {}) | profiles.get(name, {})
         port.mtu, port.up = port.mtu or whole.mtu, port.up and whole.up
         port.watchdog = whole.watchdog if port.watchdog is None else port.watchdog
+    bundled(found, {name: each for name, each in bonds.items() if profiles[name]}, members.values())
     by_roce = roce.get("enable", "on" if roce else "off") in _ON
     if by_roce and (own := curves.get(_EVERY, {}).get(_ROCE_QUEUE)):
         curves[_EVERY][_ROCE_QUEUE] = _ROCE_FIELDS | own

@@ -15,7 +15,9 @@ from fluidcc.operators.switches.description import (
     alone,
     amount,
     averaged,
+    bundled,
     code_points,
+    ethernets,
     names,
     numbers,
     random_detect,
@@ -27,6 +29,7 @@ from fluidcc.operators.switches.description import (
 WORDS = Words(
     "Cisco NX-OS",
     lossless="pause pfc-cos {priority} in the network-qos policy, and priority-flow-control mode on at {port}",
+    lossy="no pause pfc-cos {priority} in the network-qos policy, unless other traffic needs it",
     marking="random-detect minimum-threshold {kmin} bytes maximum-threshold {kmax} bytes drop-probability {pmax} "
     "weight 0 ecn in the class of queue {queue}",
     watchdog="priority-flow-control watch-dog-interval on, for the switch and at {port}",
@@ -51,6 +54,8 @@ _PERCENT = re.compile(r"drop-probability (\S+)")
 _TYPED = re.compile(r"(class-map|policy-map) type (qos|queuing|network-qos)(?: match-\w+)? (\S+)")
 _CLASS = re.compile(r"class (?:type \S+ )?(\S+)")
 _APPLIED = re.compile(r"service-policy type (\S+) (?:(?:input|output) )?(\S+).*")
+_WHOLE = re.compile(r"^!Command: show running-config\s*$", re.MULTILINE)
+_LATE = re.compile(r"^(line (console|vty)|boot nxos )", re.MULTILINE)  # what it ends in
 _UNKNOWN, _QUEUES = -1, 8  # queue of a class that the file lacks; queues of a port
 _AUTO = "no line of priority-flow-control mode, of which auto is the default"
 _OWN_QUEUE = re.compile(r"c-(?:out-)?(?:\dq-)?n?q(\d|-default)", re.ASCII)
@@ -103,6 +108,8 @@ def read(text: str) -> Description:
     """
     check_whole(text, "interface|class-map|policy-map|system qos")
     found, known = Description(), _Policies()
+    if _WHOLE.search(text) and not _LATE.search(text):
+        found.doubts.append("`show running-config` goes on to `line vty`, which it does not have")
     system: dict[str, str] = {}
     own: dict[str, dict[str, str]] = {}
     modes: dict[str, str] = {}
@@ -117,8 +124,8 @@ def read(text: str) -> Description:
             system[match[1]] = match[2]
         elif len(lines) == 1 and last.startswith("priority-flow-control watch-dog-interval on"):
             watched = True
-        elif match := re.fullmatch(r"interface (Ethernet.+|port-channel\d+)", head, re.IGNORECASE):
-            for name in names(match[1].replace("Port-c", "port-c")):
+        elif listed := _ports(head):
+            for name in listed:
                 ports = channels if name.startswith("port-channel") else found.interfaces
                 port = ports.setdefault(name, Interface())
                 if member := re.fullmatch(r"channel-group (\d+)\b.*", last, re.ASCII):
@@ -130,6 +137,8 @@ def read(text: str) -> Description:
                 _take_line(port, last)
         elif (match := _APPLIED.fullmatch(last)) and match[1] == "qos":
             elsewhere = True
+    named = {name: each for name, each in channels.items() if name in own or name in modes}
+    bundled(found, named, members.values())
     policies_of = {"queuing": known.curves, "network-qos": known.pauses, "qos": known.sets}
     if not found.interfaces:
         alone(found)
@@ -163,6 +172,12 @@ def read(text: str) -> Description:
     if others := sorted(known.others & {each for sets in known.sets.values() for each in sets}):
         found.notes.append(f"class-map {', '.join(others)[:80]}: not by DSCP alone: its DSCPs are not checked")
     return found
+
+
+def _ports(head: str) -> list[str]:
+    """Return the ports of a line of ``interface``, or its port-channels."""
+    match = re.fullmatch(r"interface port-channel\s*(\d[\d,-]*)", head, re.ASCII | re.IGNORECASE)
+    return names(f"port-channel{match[1]}") if match else ethernets(head)
 
 
 def _take_unapplied(port: Interface, known: _Policies) -> None:

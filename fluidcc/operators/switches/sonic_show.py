@@ -21,6 +21,7 @@ from fluidcc.operators.switches.description import (
 WORDS = Words(
     "SONiC",
     lossless="config interface pfc priority {port} {priority} on",
+    lossy="config interface pfc priority {port} {priority} off, unless other traffic needs it",
     marking="ecnconfig -p {profile} -gmin {kmin} -gmax {kmax} -gdrop {pmax}, with the profile at queue {queue}",
     watchdog="config pfcwd start --action drop {port} 200 --restoration-time 200",
     buffers="show buffer information, or hand over the whole config_db.json",
@@ -28,6 +29,7 @@ WORDS = Words(
         "sonic-db-cli CONFIG_DB hset 'WRED_PROFILE|{profile}' ecn ecn_all (ecnconfig changes thresholds alone)",
         "ecnconfig -q {queue} on",
     ),
+    green="sonic-db-cli CONFIG_DB hset 'WRED_PROFILE|{profile}' wred_green_enable true",
     leave=("# to keep it at a reboot: config save",),
 )
 _PROFILE = re.compile(r"\s*Profile:\s*(\S+)\s*")
@@ -52,7 +54,7 @@ def read(text: str) -> Description:
     Raises
     ------
     InputError
-        If there is no profile, or a probability is no whole percent.
+        If there is no profile, a probability is no whole percent, or a row of a table is cut.
     """
     found, profiles = Description(), _profiles(text)
     if not profiles:
@@ -74,20 +76,27 @@ def read(text: str) -> Description:
                 for kmin, kmax, pmax in (("{kmin}", "{kmax}", "{pmax}"), (f"{low:.0f}", f"{high:.0f}", said))
             )
             unsaid = f"# show ecn does not say which queues have {name}: see QUEUE in config_db.json"
-            typed = Lines((unsaid, new), (back,))
-            found.curves[name] = Curve(low, high, percent, ecn="all" in mode or "green" in mode, lines=typed)
+            marks, enabled = "all" in mode or "green" in mode, fields.get("wred_green_enable")
+            green = None if enabled is None else enabled == "true"
+            found.curves[name] = Curve(low, high, percent, ecn=marks, lines=Lines((unsaid, new), (back,)), green=green)
     for name, priorities in _table(text, _PRIORITIES):
         found.interfaces[name] = Interface(pauses={each: each for each in numbers(priorities) if each < 8})
     listed = bool(found.interfaces)
+    asymmetric = re.search(r"^\s*Interface\b.*\bAsym PFC\s*$", text, re.MULTILINE) is not None
     admin_first = re.search(r"^\s*Interface\b.*\bAdmin\b.*\bOper\b", text, re.MULTILINE) is not None
     for name, rest in _table(text, _STATUS):
         port = found.interfaces.get(name) or (Interface() if not listed else None)
+        if port is None and re.search(r"\bup\s+up\b", rest):
+            found.doubts.append(
+                f"show interfaces status lists {name}, and show pfc priority, which lists all, does not"
+            )
         speed, states = _SPEED.search(rest), re.findall(r"\b(?:up|down)\b", rest)
         states = states[::-1] if admin_first else states
         if port is not None and speed:
             found.interfaces[name] = port
             port.speed = float(speed[1]) * (1000 if speed[2] == "G" else 1)
             port.up = states[1:2] != ["down"]  # the operational state goes before the administrative one
+            port.asymmetric = asymmetric and rest.split()[-1] == "on"
     likely = [name for name in found.curves if "lossless" in name.lower()] or [*found.curves]
     marking = next((name for name in likely if found.curves[name].ecn), next(iter(likely), None))
     if not listed:
@@ -126,6 +135,8 @@ def _table(text: str, header: re.Pattern[str]) -> Iterator[tuple[str, str]]:
             within = True
         elif within and line.startswith("-"):
             continue
+        elif within and (match := re.fullmatch(r"\s*(Ethernet\S*)\s*", line)):
+            raise InputError(f"the row of {match[1][:40]} has nothing behind the name: the text is cut; give all of it")
         elif within and (match := re.fullmatch(r"\s*(Ethernet\S*)\s+(.*?)\s*", line)):
             yield match[1], match[2]
         elif within and line.strip():

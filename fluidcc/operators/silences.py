@@ -1,0 +1,44 @@
+"""Checks of a file for silences: text that is cut, a speed that it does not give, ports that it leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fluidcc.operators import SwitchPort
+from fluidcc.operators.config_files import listing
+from fluidcc.operators.finding import Finding
+from fluidcc.units import RATE, show
+
+
+def whole(port: SwitchPort) -> Iterator[Finding]:
+    """Say why the file may be cut."""
+    if port.doubts:
+        yield Finding(
+            "warn",
+            "the text may be cut",
+            f"{listing([*port.doubts], 2)}: what is left out counts as absent",
+            "give all of the text, if it is not all",
+        )
+
+
+def speed(port: SwitchPort) -> Iterator[Finding]:
+    """Say where a speed was taken that the file does not give."""
+    if port.assumed_rate:
+        yield Finding(
+            "warn",
+            "the port's speed is not in the file",
+            f"{port.name} is taken as {show(port.rate, RATE)}; what follows depends on it",
+            "give --rate 400Gbps, for example, or the speed in the file",
+        )
+
+
+def forgotten(port: SwitchPort, others: Sequence[str]) -> Iterator[Finding]:
+    """Name ports that are as fast as a lossless one, and carry RoCE without marks and PAUSEs if they carry any."""
+    if others:
+        yield Finding(
+            "warn",
+            "equal ports are left out",
+            f"{listing([*others])}: up and as fast as {port.name}, with neither PFC nor a WRED profile: RoCE there is "
+            "neither marked nor paused",
+            "set the same there, if they carry RoCE",
+        )
