@@ -336,7 +336,7 @@ def audit(
         if not config.is_sonic:
             findings = [dialect.in_words(finding, switch, config.system) for finding in findings]
         findings = [finding.of_ports(group.names) for finding in findings]
-        findings = [_listed_alone(config, finding).within(switch.asic).of_files(*files) for finding in findings]
+        findings = [_listed_alone(config, finding).within(config.asic).of_files(*files) for finding in findings]
         findings.sort(key=lambda finding: _ORDER.index(finding.severity))
         point, reached, behaves = (ran.equilibrium, ran.reach, ran.behaviour) if ran else (None, None, None)
         one = Audit(
@@ -423,6 +423,7 @@ def _as_read(
     return [
         *silences.whole(switch),
         *silences.speed(switch),
+        *silences.strays(switch),
         *checks.shaper(switch),
         *checks.algorithm(nic),
         *checks.next_boot(nic),

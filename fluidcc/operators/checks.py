@@ -409,6 +409,14 @@ def nic(port: SwitchPort, nic: NicSettings | None, scheme: DCQCN) -> Iterator[Fi
                     "slow down",
                     f"set port {number} as the other, or ignore this where it has no cable",
                 )
+        if (most := scheme.max_rate) is not None and 0 < float(most) < port.rate:
+            yield Finding(
+                "warn",
+                "the NIC limits every flow",
+                f"rpg_max_rate lets a flow have {show(most, RATE)}, of a port of {show(port.rate, RATE)}",
+                "set rpg_max_rate to 0, no limit but the line rate, unless that is meant",
+                set_registers(RPG_MAX_RATE=0),
+            )
         shared = int(nic.given.get("roce_cc_cnp_moderation", 0))
         if shared:
             yield Finding(

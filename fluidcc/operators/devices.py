@@ -208,7 +208,7 @@ def simulated(devices: Devices, links: Iterable[tuple[int, float]]) -> list[tupl
     """
     places = devices._places
     rates: list[set[float]] = [set() for _ in places]
-    for place, rate in set(links):
+    for place, rate in set(links) if places else ():
         at = min(place, len(places) - 1)
         rates[at].add(float(_nearest(places[at][1], rate).switch.rate))
     # The ToR's file has the first two places.

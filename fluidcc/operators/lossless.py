@@ -278,8 +278,8 @@ def watchdog(port: SwitchPort) -> Iterator[Finding]:
         yield Finding(
             "warn",
             "the PFC watchdog may watch nothing",
-            f"no port has pfcwd_sw_enable: releases of SONiC since 202205 then watch no priority of {port.name}, "
-            "whatever PFC_WD says",
+            "no port has pfcwd_sw_enable: SONiC since 202205, and late builds of 202012, then watch no priority of "
+            f"{port.name}, whatever PFC_WD says (sonic-swss#2171)",
             f"set pfcwd_sw_enable of PORT_QOS_MAP|{port.name} to {listed}",
             set_fields("PORT_QOS_MAP", port.name, pfcwd_sw_enable=listed),
         )

@@ -95,7 +95,8 @@ def enabling(side: str, priority: int) -> str:
 
 SWITCHES = frozenset(enabling(side, priority) for side in SIDES for priority in range(8))
 
-_ALIASES = {
+_ALIASES = {f"enableprio{priority}": enabling("rp", priority) for priority in range(8)}  # of WinOF-2
+_ALIASES |= {
     "clamptgtrateati": "clamp_tgt_rate_after_time_inc",
     "cnpprio": "cnp_802p_prio",
     # WinOF-2's; NVIDIA, "DCQCN CC parameters".

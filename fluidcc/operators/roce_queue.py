@@ -62,10 +62,13 @@ def marking_alone(config: ConfigDB, port: str) -> tuple[int, ...]:
 
 
 def qos_maps(config: ConfigDB, port: str) -> Fields:
-    """Return a port's entries of PORT_QOS_MAP as one; maps that it does not name are the switch's, of ``global``."""
+    """Return a port's entries of PORT_QOS_MAP as one; a map of DSCPs that it does not name is that of ``global``.
+
+    The switch ignores other maps there (sonic-swss, ``QosOrch::handleGlobalQosMap``).
+    """
     fields: Fields = {}
     for entry in config.by_port("PORT_QOS_MAP").get("global", ()):
-        fields = fields | {name: value for name, value in entry.items() if name.endswith("_map")}
+        fields = fields | {name: value for name, value in entry.items() if name == "dscp_to_tc_map"}
     for entry in config.by_port("PORT_QOS_MAP").get(port, ()):
         fields = fields | entry
     return fields

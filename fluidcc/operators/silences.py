@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from fluidcc.operators import SwitchPort
 from fluidcc.operators.config_files import listing
 from fluidcc.operators.finding import Finding
-from fluidcc.units import RATE, show
+from fluidcc.units import RATE, Rate, show
+
+_SLOW = Rate(1e9 / 8)
 
 
 def whole(port: SwitchPort) -> Iterator[Finding]:
@@ -29,6 +31,24 @@ def speed(port: SwitchPort) -> Iterator[Finding]:
             "the port's speed is not in the file",
             f"{port.name} is taken as {show(port.rate, RATE)}; what follows depends on it",
             "give --rate 400Gbps, for example, or the speed in the file",
+        )
+    elif port.rate < _SLOW:
+        yield Finding(
+            "warn",
+            "the port is slower than 1 Gb/s",
+            f"{port.name} has {show(port.rate, RATE)}: speeds are in Mb/s",
+            "write 100000 for 100 Gb/s, if that is meant",
+        )
+
+
+def strays(port: SwitchPort) -> Iterator[Finding]:
+    """Name rows whose port the file does not have."""
+    if port.strays:
+        yield Finding(
+            "warn",
+            "rows name ports that PORT lacks",
+            f"{listing([*port.strays], 4)}: the switch ignores them",
+            "write names of table PORT in place of aliases and ranges, or delete the rows",
         )
 
 

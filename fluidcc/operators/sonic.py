@@ -174,6 +174,8 @@ class SwitchPort:
         Why the file may be cut.
     marking_alone : tuple of int
         Queues of the port that mark and are not lossless, where no lossless one has a WRED profile.
+    strays : tuple of str
+        Rows of the file on queues and PFC whose port its table PORT does not have.
     """
 
     source: str
@@ -231,6 +233,7 @@ class SwitchPort:
     typed: tuple[tuple[str, str], ...] = ()
     doubts: tuple[str, ...] = ()
     marking_alone: tuple[int, ...] = ()
+    strays: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Convert the speed to SI: a number in SI, or text with a unit."""
@@ -339,7 +342,7 @@ def describe(config: ConfigDB, choice: Choice, up: int) -> SwitchPort:
     port, queue = choice.port, choice.queue
     fields = config.entry("PORT", port)
     notes: list[str] = []
-    if fields.get("admin_status") != "up":
+    if str(fields.get("admin_status", "")).strip().lower() != "up":
         notes.append(f"port {label(port)} is not administratively up")
     if "speed" not in fields and config.is_sonic:
         raise InputError(f'{config.name}: PORT|{label(port)} has no speed; add it in Mb/s, such as "speed": "100000"')
@@ -360,7 +363,7 @@ def describe(config: ConfigDB, choice: Choice, up: int) -> SwitchPort:
             "the queue is modelled as the only one that its port serves"
         )
     return SwitchPort(
-        source=config.name,
+        source=config.source,
         name=label(port),
         rate=rate,
         ports=up,
@@ -382,7 +385,8 @@ def describe(config: ConfigDB, choice: Choice, up: int) -> SwitchPort:
         system=config.system.system,
         traffic=traffic_class(config, port, queue, choice.pfc.get(queue, queue)),
         marking_alone=marking_alone(config, port),
-        doubts=tuple(label(each) for each in config.table("DOUBTS", needed=False)),
+        doubts=tuple(label(each) for each in (*config.table("DOUBTS", needed=False), *config.without_ports)),
+        strays=tuple(map(label, config.strays)),
         notes=tuple(notes),
         ignored=(*ignored, *_tables_left(config)),
     )

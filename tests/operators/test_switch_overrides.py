@@ -216,7 +216,8 @@ def test_where_dscps_do_not_decide_none_is_said_to_lead_to_the_queue(line: str, 
 def test_a_watchdog_that_takes_the_port_down_is_no_drop(tmp_path: Path) -> None:
     path = tmp_path / "eos.txt"
     for action, what in (("drop", "PFC watchdog"), ("errdisable", "the PFC watchdog takes the port down")):
-        text = f"{EOS}priority-flow-control pause watchdog action {action}\n"
+        line = "priority-flow-control pause watchdog"
+        text = f"{EOS}{line} default timeout 1\n{line} action {action}\n"
         path.write_text(text)
         assert [name for name in said(read_sonic(path), text) if "watchdog" in name] == [what]
     assert "action drop" in said(read_sonic(path), text)[what].suggest

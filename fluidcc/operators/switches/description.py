@@ -20,6 +20,7 @@ _RANGE = re.compile(r"(.*?)(\d+)-(.*?)(\d+)", re.ASCII)
 _FIRST_OF_LANES = re.compile(r"([A-Za-z]+)(\d+)-(\d+)((?:/\d+)+)", re.ASCII)  # Ethernet1-4/1
 _ETHERNET = re.compile(r"interface\s+(e[a-z]*)\s*(\d[^.]*)", re.ASCII | re.IGNORECASE)  # with a dot: part of a port
 _MOST_PORTS = 1024  # of a range
+ERRDISABLE = "errdisable"  # a watchdog's action, by which the port goes down
 UNNAMED = "port"  # one that stands for all
 
 
@@ -122,6 +123,8 @@ class Interface:
         Queue by PFC priority that is lossless.
     watchdog : bool or None
         Whether PFC is watched; None where the file does not say.
+    action : str
+        The watchdog's own action here; empty: the switch's.
     by_dscp : bool
         Whether a map of DSCPs decides on the queue here.
     dscps : dict or None
@@ -146,6 +149,7 @@ class Interface:
     queues: dict[int, str] = dataclasses.field(default_factory=dict)
     pauses: dict[int, int] = dataclasses.field(default_factory=dict)
     watchdog: bool | None = None
+    action: str = ""
     by_dscp: bool = True
     dscps: dict[int, int] | None = None
     negotiated: str = ""
@@ -234,7 +238,10 @@ def tables_of(found: Description) -> dict[str, Any]:
         tables["PORT_QOS_MAP"][name] = entry
     watched = [name for name, interface in found.interfaces.items() if interface.watchdog]
     if any(interface.watchdog is not None for interface in found.interfaces.values()):
-        tables["PFC_WD"] = {name: {"action": found.action, "detection_time": found.detection} for name in watched}
+        tables["PFC_WD"] = {
+            name: {"action": found.interfaces[name].action or found.action, "detection_time": found.detection}
+            for name in watched
+        }
     return tables
 
 

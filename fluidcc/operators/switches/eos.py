@@ -1,4 +1,8 @@
-"""Arista EOS: ``show running-config``, with QoS profiles or with the same commands at interfaces."""
+"""Arista EOS: ``show running-config``, with QoS profiles or with the same commands at interfaces.
+
+Commands and how they are taken back (``no priority-flow-control``, ``priority-flow-control priority 3 drop``) are as
+Arista's own templates write them (aristanetworks/avd, ``eos_cli_config_gen``, ``qos-profiles.j2``).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from collections.abc import Sequence
 from fluidcc.errors import InputError
 from fluidcc.operators.switches.blocks import check_whole, indented
 from fluidcc.operators.switches.description import (
+    ERRDISABLE,
     UNNAMED,
     Curve,
     Description,
@@ -65,7 +70,14 @@ _WATCHDOG = re.compile(r"(no )?priority-flow-control (?:pause )?watchdog\b(.*)")
 _WHOLE = re.compile(r"^! Command: show running-config( all)?\s*$", re.MULTILINE)
 _END = re.compile(r"^end\s*$", re.MULTILINE)
 _ALL_OFF = "priority-flow-control all off"
-_ACTIONS = {"notify-only": "alert", "errdisable": "errdisable", "drop": "drop", "forward": "forward"}
+# Without an action the port is errdisabled (aristanetworks/avd, priority-flow-control.md).
+_ACTIONS = {
+    "notify-only": "alert",
+    "errdisable": ERRDISABLE,
+    "drop": "drop",
+    "no-drop": "forward",
+    "forward": "forward",
+}
 
 
 def recognises(text: str) -> bool:
@@ -84,6 +96,7 @@ class _Layer:
     profile: str | None = None
     shapes: dict[int | None, str] = dataclasses.field(default_factory=dict)  # line by queue, None for the port
     watched: bool | None = None
+    action: str = ""
 
     def over(self, below: _Layer) -> _Layer:
         """Return both, where these lines count before those below."""
@@ -95,6 +108,7 @@ class _Layer:
             below.profile if self.profile is None else self.profile,
             below.shapes | self.shapes,
             below.watched if self.watched is None else self.watched,
+            self.action or below.action,
         )
 
 
@@ -111,10 +125,10 @@ def read(text: str) -> Description:
     check_whole(text, "qos profile|interface|policy-map")
     if _WHOLE.search(text) and not _END.search(text):
         raise InputError(
-            "`show running-config` has no line `end`: the text is cut; give all of it, or take out the line `! Command` "
-            "if it is a part"
+            "`show running-config` has no line `end`: the text is cut; give all of it, or take the line `! Command` "
+            "out of a part"
         )
-    found = Description()
+    found = Description(action=ERRDISABLE)
     profiles: dict[str, _Layer] = {}
     layers: dict[str, _Layer] = {}
     channels: dict[str, str] = {}
@@ -130,9 +144,9 @@ def read(text: str) -> Description:
         elif match := _QUEUE_OF.fullmatch(last):
             to_queue |= dict.fromkeys(code_points(match[1]), int(match[2]))
         elif len(lines) == 1 and (match := _WATCHDOG.fullmatch(last)):
-            watched = not match[1]
-            action = next((word for word in _ACTIONS if word in match[2]), None)
-            found.action = _ACTIONS[action] if action else found.action
+            turned, action = _watchdog(match)
+            watched = watched if turned is None else turned
+            found.action = action or found.action
         elif match := re.fullmatch(rf"(no )?{_ALL_OFF}", last):
             all_off = not match[1]
         elif head.startswith(("qos profile ", "policy-map type tx-queue ")):
@@ -165,6 +179,7 @@ def read(text: str) -> Description:
         paused = [priority for priority, lossless in layer.lossless.items() if lossless and layer.on]
         port.pauses = {priority: to_queue.get(priority, priority) for priority in paused}
         port.watchdog = watched if layer.watched is None else layer.watched
+        port.action = layer.action
         for queue, line in layer.shapes.items():
             for each in {*port.queues, *port.pauses.values()} if queue is None else {queue}:
                 shaped(port, each, line, "no shape rate" if queue is None else f"no shape rate at tx-queue {queue}")
@@ -195,7 +210,9 @@ def _apply(found: Description, layer: _Layer, name: str, lines: Sequence[str]) -
     elif match := re.fullmatch(r"(no )?priority-flow-control( mode)?( on| off)?", last):
         layer.on = not match[1] and match[3] == " on"
     elif match := _WATCHDOG.fullmatch(last):
-        layer.watched = not match[1]
+        turned, action = _watchdog(match)
+        layer.watched = layer.watched if turned is None else turned
+        layer.action = action or layer.action
     elif last in ("random-detect ecn count", "no random-detect ecn count"):
         return
     elif last.startswith(("random-detect ecn ", "no random-detect ecn")):
@@ -217,6 +234,18 @@ def _apply(found: Description, layer: _Layer, name: str, lines: Sequence[str]) -
         layer.trust = last
     elif last.startswith(("service-profile ", "service-policy type tx-queue output ")):
         layer.profile = last.split()[-1]
+
+
+def _watchdog(match: re.Match[str]) -> tuple[bool | None, str]:
+    """Return whether a line turns the watchdog on, by a time or by itself, or off; and its action."""
+    words = match[2].split()
+    timeout = re.search(r"\btimeout (\S+)", match[2])
+    if words and timeout is None:
+        turned = None
+    else:
+        turned = not match[1] and (timeout is None or timeout[1].strip("0.") != "")
+    action = next((_ACTIONS[word] for word in words if word in _ACTIONS), "")
+    return turned, "" if match[1] else action
 
 
 def _take_port(port: Interface, line: str) -> None:

@@ -257,6 +257,7 @@ def read(text: str) -> Description:
                 if each in known.queues and curve is not None:
                     port.queues[known.queues[each]] = scheduler
                     found.curves[scheduler] = dataclasses.replace(curve, ecn=scheduler in known.marking)
+        _stops_another(port, known, notified)
         port.dscps = known.dscps(classifier)
         port.by_dscp = port.dscps is not None
         _advise(port, known, classifier, notified)
@@ -286,6 +287,19 @@ def _advise(port: Interface, known: _Classes, classifier: str | None, notified: 
         port.typed["marking"] = f"{at} scheduler-map {marking[0]}"
     if classifier is None and known.classifiers:
         port.typed["classify"] = f"{at} unit 0 classifiers dscp {next(iter(known.classifiers))}"
+
+
+def _stops_another(port: Interface, known: _Classes, notified: str) -> None:
+    """Name a queue of a class without loss that no PAUSE stops, where the profile says which ones are."""
+    outputs = known.paused.get(notified, {})
+    for priority, queue in port.pauses.items() if outputs else ():
+        if queue not in outputs.values():
+            path = f"class-of-service congestion-notification-profile {notified} output ieee-802.1"
+            first, stopped = next(iter(outputs.items()))
+            bits = f"{first if priority not in outputs else priority:03b}"
+            line = f"congestion-notification-profile {notified} output flow-control-queue {stopped}"
+            why = f"a PAUSE stops queue {stopped}, and the class without loss has queue {queue}"
+            port.overrides.append((line, why, f"set {path} code-point {bits} flow-control-queue {queue}"))
 
 
 def _pauses(known: _Classes, profile: str) -> dict[int, int]:

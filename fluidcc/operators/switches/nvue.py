@@ -155,11 +155,12 @@ def read(text: str) -> Description:
         for queue, line in shapes.get(chosen.get("egress-shaper", _EVERY), {}).items():
             shaped(port, queue, line, f"nv unset {' '.join(line.split()[:6])}")
         at = "nv set interface {port} qos"
-        if off := [each for each in _off(curves.get(chosen.get("congestion-control", only), {})) if not port.queues]:
+        marking = any(found.curves[name].ecn for name in port.queues.values())
+        if off := [each for each in _off(curves.get(chosen.get("congestion-control", only), {})) if not marking]:
             path = f"nv set qos congestion-control {chosen.get('congestion-control', only)}"
             port.typed["marking"] = f"{path} traffic-class {off[0]} ecn enable"
-        elif marking := next((name for name, each in by_class.items() if each and not port.queues), ""):
-            port.typed["marking"] = f"{at} congestion-control profile {marking}"
+        elif profile := next((name for name, each in by_class.items() if each and not port.queues), ""):
+            port.typed["marking"] = f"{at} congestion-control profile {profile}"
         if pausing := next((name for name, each in pauses.items() if each and not port.pauses), ""):
             port.typed["lossless"] = f"{at} pfc profile {pausing}"
         if not listed and not pauses:
@@ -264,7 +265,7 @@ def _take(port: Interface, profiles: dict[str, str], words: list[str]) -> None:
         case ["link", "state", "down"] | ["link", "state", "down", *_]:
             port.up = False
         case ["qos", "pfc-watchdog", *rest]:
-            port.watchdog = "disable" not in rest
+            port.watchdog = not any(word.startswith(("disable", "off")) for word in rest)
         case ["qos", kind, "profile", name]:
             profiles[kind] = name
         case _:

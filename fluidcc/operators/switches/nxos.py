@@ -222,6 +222,10 @@ def _take_policy(found: Description, known: _Policies, head: re.Match[str], line
         known.shapes.setdefault(name, {})[queue] = last
     elif of == "queuing" and last.startswith(("random-detect", "congestion-control random-detect")):
         _take_curve(found, known, name, queue, lines)
+    elif of == "queuing" and re.fullmatch(r"afd queue-desired .* ecn", last):
+        curve = f"{name}-{queue}"
+        found.curves[curve] = unread(last)
+        known.curves.setdefault(name, {})[_UNKNOWN if queue is None else queue] = curve
 
 
 def _take_curve(found: Description, known: _Policies, name: str, queue: int | None, lines: tuple[str, ...]) -> None:

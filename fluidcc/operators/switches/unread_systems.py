@@ -70,6 +70,12 @@ TRAFFIC_CONF = UnreadSystem(
     r"^\s*(ecn_red|pfc)\.\S+ = ",
     "what `nv config show` prints of the same switch, or its settings as `nv set` lines",
 )
+EOS_JSON = UnreadSystem(Words("EOS's JSON"), r"^\s*\{\s*\"(cmds|header)\": ", "`show running-config` as text")
+JUNOS_JSON = UnreadSystem(
+    Words("Junos's XML or JSON"),
+    r"^\s*(<(rpc-reply|configuration)\b|\{\s*\"configuration\"\s*:)",
+    "`show configuration | display set`",
+)
 UNREAD = (
     DELL_OS10,
     IOS_XR,
@@ -81,4 +87,6 @@ UNREAD = (
     ARUBA_CX,
     SONIC_CLI,
     TRAFFIC_CONF,
+    EOS_JSON,
+    JUNOS_JSON,
 )
