@@ -82,8 +82,6 @@ class SwitchPort:
         Whether PFC is enabled on that priority.
     lossless_priorities : tuple of int
         All priorities of the port on which PFC is enabled.
-    lossless_queues : tuple of int
-        The queues that these pause.
     profile : str
         Name of the queue's WRED profile; empty if it has none.
     ecn : bool
@@ -176,6 +174,8 @@ class SwitchPort:
         Queues of the port that mark and are not lossless, where no lossless one has a WRED profile.
     strays : tuple of str
         Rows of the file on queues and PFC whose port its table PORT does not have.
+    lossless_queues : tuple of int
+        Queues of the port that PFC pauses.
     """
 
     source: str
@@ -186,7 +186,6 @@ class SwitchPort:
     priority: int
     lossless: bool
     lossless_priorities: tuple[int, ...] = ()
-    lossless_queues: tuple[int, ...] = ()
     profile: str = ""
     ecn: bool = False
     kmin: float | None = None
@@ -234,6 +233,7 @@ class SwitchPort:
     doubts: tuple[str, ...] = ()
     marking_alone: tuple[int, ...] = ()
     strays: tuple[str, ...] = ()
+    lossless_queues: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Convert the speed to SI: a number in SI, or text with a unit."""
