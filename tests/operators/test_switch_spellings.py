@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from fluidcc.operators.config_db import ConfigDB
 from fluidcc.operators.dialect import in_words
 from fluidcc.operators.finding import Finding, set_registers
 from fluidcc.operators.ports import read_ports
-from fluidcc.operators.switches import eos, nvue, nxos, reader_of, sonic_show
+from fluidcc.operators.switches import eos, junos, nvue, nxos, reader_of, sonic_show
 from fluidcc.operators.switches.blocks import doubt
 from fluidcc.operators.switches.description import ethernets, names
 
@@ -292,9 +294,6 @@ def test_pfc_is_turned_on_for_all_queues_that_mark_at_once(tmp_path: Path) -> No
     name = next(iter(tables["PORT"]))
     given = read_sonic(LEAF, name)
     assert given.marking_alone == ()
-    import dataclasses
-    import json
-
     tables["PORT_QOS_MAP"][name]["pfc_enable"] = "5"
     path = tmp_path / "config_db.json"
     path.write_text(json.dumps(tables))
@@ -324,3 +323,85 @@ def test_pfc_is_turned_on_for_all_queues_that_mark_at_once(tmp_path: Path) -> No
 def test_settings_are_named_as_mlxconfig_takes_them(name: str, typed: str) -> None:
     """``mlxconfig set ROCE_CC_PRIO_MASK=8`` is refused: a port's settings end in it."""
     assert [change.path for change in set_registers(**{name: 1})] == [typed]
+
+
+# -- Lines that take others back ---------------------------------------------------------------------------------------
+
+PROFILE = EOS.format(pfc=3, ecn=3)
+
+
+@pytest.mark.parametrize(
+    ("line", "marks"),
+    [
+        ("", True),
+        ("interface Ethernet1\n   no service-profile P\n", False),
+        ("default interface Ethernet1\n", False),
+        ("default interface Ethernet2\n", True),
+    ],
+)
+def test_lines_of_eos_that_are_taken_back_are_absent(line: str, marks: bool) -> None:
+    """``no service-profile`` and ``default interface`` were not read, so that the port still marked."""
+    port = eos.read(PROFILE + line).interfaces["Ethernet1"]
+    assert (bool(port.queues), bool(port.pauses)) == (marks, marks)
+
+
+def test_a_profile_of_eos_that_is_taken_back_is_lacking() -> None:
+    with pytest.raises(InputError, match="the file lacks its service-profile P"):
+        eos.read(f"{PROFILE}no qos profile P\n")
+
+
+def test_no_shutdown_counts_behind_shutdown() -> None:
+    for reader in (eos, nxos):
+        port = reader.read("interface Ethernet1\n   shutdown\n   no shutdown\n").interfaces["Ethernet1"]
+        assert port.up
+
+
+@pytest.mark.parametrize(
+    ("line", "marked", "paused", "classified"),
+    [
+        ("", True, True, True),
+        ("system qos\n  no service-policy type queuing output QOS_EGRESS_PORT\n", False, True, True),
+        ("no policy-map type queuing QOS_EGRESS_PORT\n", False, True, True),
+        ("system qos\n  no service-policy type network-qos qos_network\n", True, False, True),
+        ("interface Ethernet1/1\n  no service-policy type qos input QOS_CLASSIFICATION\n", True, True, False),
+        (
+            "policy-map type network-qos qos_network\n  class type network-qos c-8q-nq3\n    no pause pfc-cos 3\n",
+            True,
+            False,
+            True,
+        ),
+        (
+            "policy-map type queuing QOS_EGRESS_PORT\n  class type queuing c-out-8q-q3\n    no random-detect\n",
+            False,
+            True,
+            True,
+        ),
+    ],
+)
+def test_lines_of_nxos_that_are_taken_back_are_absent(line: str, marked: bool, paused: bool, classified: bool) -> None:
+    """``no`` before a policy, ``pause`` or ``random-detect`` was not read: the port still marked and paused."""
+    port = nxos.read(text("nxos.txt") + line).interfaces["Ethernet1/1"]
+    assert (bool(port.queues), bool(port.pauses)) == (marked, paused)
+    assert bool(port.dscps and any(port.dscps.values())) is classified
+
+
+@pytest.mark.parametrize(
+    "command", ["rename class-of-service schedulers s1 to s9", "wildcard delete class-of-service interfaces et-.*"]
+)
+def test_commands_of_junos_that_edit_others_are_refused(command: str) -> None:
+    """They were not read, so that the statements before them held."""
+    with pytest.raises(InputError, match=r"only set, delete, activate and deactivate are read; give what `show "):
+        junos.read(f"{text('junos_set.txt')}{command}\n")
+
+
+def test_a_comment_behind_a_value_of_yaml_is_none_of_it() -> None:
+    """``ecn: enable  # on`` was no "enable"."""
+    plain = nvue.read(text("nvue.yaml"))
+    assert any(port.queues for port in plain.interfaces.values())
+    assert nvue.read(text("nvue.yaml").replace("ecn: enable", "ecn: enable  # on")).interfaces == plain.interfaces
+
+
+def test_yaml_in_braces_is_refused() -> None:
+    """Nothing of it was read: ECN was off."""
+    with pytest.raises(InputError, match="write each key on a line of its own"):
+        nvue.read("- set:\n    qos: {congestion-control: {R: {}}}\n    interface: {swp1: {}}\n")

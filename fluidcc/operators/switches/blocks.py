@@ -98,10 +98,18 @@ def braced(text: str) -> Iterator[list[str]]:
 
 
 def mapped(text: str) -> Iterator[list[str]]:
-    """Yield the leaves of nested mappings (YAML without its fine points) as words, the keys above first."""
+    """Yield the leaves of nested mappings (YAML without its fine points) as words, the keys above first.
+
+    Raises
+    ------
+    InputError
+        If a mapping is written in braces.
+    """
     # A list's dash is of the depth of what follows it.
     plain = "\n".join(re.sub(r"^(\s*)-(\s)", r"\1 \2", line) for line in text.splitlines())
     for lines in indented(plain, comments=("#", "---")):
-        key, colon, value = lines[-1].partition(":")
+        key, colon, value = re.sub(r"\s#.*", "", lines[-1]).partition(":")
+        if value.strip().startswith("{") and value.strip(" {}"):
+            raise InputError(f"{lines[-1][:60]}: write each key on a line of its own, as `nv config show` prints them")
         if colon and value.strip():
             yield [line.partition(":")[0].strip(" '\"") for line in (*lines[:-1], key)] + [value.strip(" '\"")]

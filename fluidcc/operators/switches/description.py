@@ -383,8 +383,8 @@ def ethernets(head: str) -> list[str]:
     found = names(f"Ethernet{listed}")
     if wrong := next((name for name in found if not re.fullmatch(r"Ethernet\d+(/\d+)*", name, re.ASCII)), None):
         raise InputError(
-            f"{head[:60]}: {wrong[:40]} is no port; write ports with commas between, or a range of their last number, "
-            "such as Ethernet1/1-4"
+            f"{head[:60]}: {wrong[:40]} is no port; write ports with commas between, or a range of one number, such as "
+            "Ethernet1/1-4 or Ethernet1-4/1"
         )
     return found
 

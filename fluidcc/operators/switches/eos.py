@@ -149,6 +149,12 @@ def read(text: str) -> Description:
             found.action = action or found.action
         elif match := re.fullmatch(rf"(no )?{_ALL_OFF}", last):
             all_off = not match[1]
+        elif match := re.fullmatch(r"no (?:qos profile|policy-map type tx-queue) (\S+)", last):
+            profiles.pop(match[1], None)
+        elif head.startswith("default interface "):
+            for name in ethernets(head.removeprefix("default ")):
+                layers[name], found.interfaces[name] = _Layer(), Interface()
+                channels.pop(name, None)
         elif head.startswith(("qos profile ", "policy-map type tx-queue ")):
             name = head.split()[-1]
             _apply(found, profiles.setdefault(name, _Layer()), name, lines)
@@ -169,7 +175,7 @@ def read(text: str) -> Description:
     complete = next((name for name, each in profiles.items() if each.on and any(each.curves.values())), "")
     for name, port in found.interfaces.items():
         layer = layers[name].over(layers.get(channels.get(name, ""), _Layer()))
-        if layer.profile is not None and layer.profile not in profiles and port.up:
+        if layer.profile and layer.profile not in profiles and port.up:
             raise InputError(
                 f"interface {name[:40]}: the file lacks its service-profile {layer.profile[:40]} (it has: "
                 f"{', '.join([*profiles][:8]) or 'none'}); correct the name, or give the whole `show running-config`"
@@ -186,7 +192,7 @@ def read(text: str) -> Description:
         if all_off and port.pauses:
             port.sends_pause = False
             port.overrides.append((_ALL_OFF, "PFC is off on every port, whatever their lines say", f"no {_ALL_OFF}"))
-        if layer.profile is None and complete:
+        if not layer.profile and complete:
             port.typed = {field: f"service-profile {complete} at {{port}}" for field in ("marking", "lossless")}
         if layer.trust is not None and layer.trust != "qos trust dscp":
             port.by_dscp = False
@@ -234,6 +240,8 @@ def _apply(found: Description, layer: _Layer, name: str, lines: Sequence[str]) -
         layer.trust = last
     elif last.startswith(("service-profile ", "service-policy type tx-queue output ")):
         layer.profile = last.split()[-1]
+    elif last.startswith(("no service-profile", "no service-policy type tx-queue output")):
+        layer.profile = ""
 
 
 def _watchdog(match: re.Match[str]) -> tuple[bool | None, str]:
@@ -254,8 +262,8 @@ def _take_port(port: Interface, line: str) -> None:
         port.speed = 1000.0 * int(match[1])
     elif match := re.fullmatch(r"mtu (\d{2,6})", line, re.ASCII):
         port.mtu = int(match[1])
-    elif line == "shutdown":
-        port.up = False
+    elif line in ("shutdown", "no shutdown"):
+        port.up = line != "shutdown"
 
 
 def _curve(lines: Sequence[str]) -> Curve:

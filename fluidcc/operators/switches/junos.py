@@ -45,6 +45,10 @@ _COMMAND = re.compile(
 )
 _WORD = re.compile(r'"[^"]*"|[^\s\[\]"]+\[[\d,-]+\]|[\[\]]|[^\s\[\]"]+')
 _CLASSES = re.compile(r"(.*?)\[([\d,-]+)\](.*)", re.ASCII)
+_EDITED = re.compile(
+    r"^\s*(?:\S+[#>] )?(rename|copy|wildcard delete|wildcard range|replace pattern)\b.*$", re.MULTILINE
+)
+_SETS = "what `show configuration | display set` prints after the commit"
 _BITS, _DSCP = re.compile("[01]{3}"), re.compile("[01]{6}")
 _CONTROL = (48, 56)  # DSCPs that the classifier by default does not put into best-effort, whatever the model
 _SPEED = re.compile(r"(\d+)g", re.ASCII | re.IGNORECASE)
@@ -169,9 +173,11 @@ def read(text: str) -> Description:
     Raises
     ------
     InputError
-        If ``class-of-service`` is in a group that is applied, or the text is cut.
+        If ``class-of-service`` is in a group that is applied, a command edits others, or the text is cut.
     """
     check_whole(text)
+    if match := _EDITED.search(text):
+        raise InputError(f"{match[0].strip()[:60]}: only set, delete, activate and deactivate are read; give {_SETS}")
     found, known = Description(), _Classes()
     ranges: dict[str, _Range] = {}
     bundles: dict[str, Interface] = {}

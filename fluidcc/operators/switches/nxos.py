@@ -53,7 +53,7 @@ _MARKS = re.compile(
 _PERCENT = re.compile(r"drop-probability (\S+)")
 _TYPED = re.compile(r"(class-map|policy-map) type (qos|queuing|network-qos)(?: match-\w+)? (\S+)")
 _CLASS = re.compile(r"class (?:type \S+ )?(\S+)")
-_APPLIED = re.compile(r"service-policy type (\S+) (?:(?:input|output) )?(\S+).*")
+_APPLIED = re.compile(r"(no )?service-policy type (\S+) (?:(?:input|output) )?(\S+).*")
 _WHOLE = re.compile(r"^!Command: show running-config\s*$", re.MULTILINE)
 _LATE = re.compile(r"^(line (console|vty)|boot nxos )", re.MULTILINE)  # what it ends in
 _UNKNOWN, _QUEUES = -1, 8  # queue of a class that the file lacks; queues of a port
@@ -77,6 +77,11 @@ class _Policies:
         self.curves: dict[str, dict[int, str]] = {}  # of policies of type queuing, by queue
         self.shapes: dict[str, dict[int, str]] = {}  # lines of policies of type queuing, by queue
         self.pauses: dict[str, dict[int, int]] = {}  # of policies of type network-qos, queue by priority
+
+    def forget(self, kind: str, name: str) -> None:
+        """Take a policy back."""
+        for each in {"qos": (self.sets,), "queuing": (self.curves, self.shapes), "network-qos": (self.pauses,)}[kind]:
+            each.pop(name, None)
 
     def queue(self, name: str) -> int | None:
         """Return the queue of a class of type queuing or network-qos."""
@@ -120,8 +125,12 @@ def read(text: str) -> Description:
         head, last = lines[0], lines[-1]
         if match := _TYPED.fullmatch(head):
             _take_policy(found, known, match, lines)
+        elif match := re.fullmatch(r"no policy-map type (qos|queuing|network-qos) (\S+)", last):
+            known.forget(match[1], match[2])
         elif head == "system qos" and (match := _APPLIED.fullmatch(last)):
-            system[match[1]] = match[2]
+            system[match[2]] = match[3]
+            if match[1]:
+                del system[match[2]]
         elif len(lines) == 1 and last.startswith("priority-flow-control watch-dog-interval on"):
             watched = True
         elif listed := _ports(head):
@@ -131,11 +140,11 @@ def read(text: str) -> Description:
                 if member := re.fullmatch(r"channel-group (\d+)\b.*", last, re.ASCII):
                     members[name] = f"port-channel{member[1]}"
                 elif match := _APPLIED.fullmatch(last):
-                    own.setdefault(name, {})[match[1]] = match[2]
+                    own.setdefault(name, {})[match[2]] = "" if match[1] else match[3]
                 elif mode := re.fullmatch(r"priority-flow-control mode (on|off|auto)\b.*", last):
                     modes[name] = mode[1]
                 _take_line(port, last)
-        elif (match := _APPLIED.fullmatch(last)) and match[1] == "qos":
+        elif (match := _APPLIED.fullmatch(last)) and match[2] == "qos" and not match[1]:
             elsewhere = True
     named = {name: each for name, each in channels.items() if name in own or name in modes}
     bundled(found, named, members.values())
@@ -215,6 +224,10 @@ def _take_policy(found: Description, known: _Policies, head: re.Match[str], line
     queue = known.queue(within)
     if of == "qos" and (match := re.fullmatch(r"set qos-group (\d)", last, re.ASCII)):
         known.sets.setdefault(name, {})[within] = int(match[1])
+    elif of == "network-qos" and last.startswith("no pause") and queue is not None:
+        known.pauses[name] = {each: of_it for each, of_it in known.pauses[name].items() if of_it != queue}
+    elif of == "queuing" and re.match(r"no (congestion-control )?random-detect", last) and queue is not None:
+        known.curves[name].pop(queue, None)
     elif of == "network-qos" and last.startswith("pause") and queue is not None:
         for priority in numbers(last.partition("pfc-cos")[2]) or [queue]:
             known.pauses.setdefault(name, {})[priority] = queue
@@ -261,7 +274,7 @@ def _take_line(port: Interface, line: str) -> None:
         port.mtu = int(match[1])
     elif match := re.fullmatch(r"speed (\d{3,7})", line, re.ASCII):
         port.speed = float(match[1])
-    elif line == "shutdown":
-        port.up = False
+    elif line in ("shutdown", "no shutdown"):
+        port.up = line != "shutdown"
     elif line.startswith("priority-flow-control watch-dog-interval"):
         port.watchdog = line.split()[-1] == "on"
