@@ -229,11 +229,14 @@ def test_the_printed_command_runs_the_same(capsys: pytest.CaptureFixture[str]) -
     assert "--delay 5us " in ring
 
 
+LINKS = [(0, 12.5e9), (1, 12.5e9), (2, 50e9)]  # places and rates of a fabric's links
+
+
 def test_every_tiers_switch_gets_its_patch() -> None:
     """A ToR's ports to hosts and up, the tier above from its own file, and the NIC once."""
     other = str(EXAMPLES / "fabric-400g" / "config_db.json")
     sources = [FILES[0], other, FILES[1]]
-    made = cli._typed(Request("dcqcn", sources=sources), read(sources, None), POINT)
+    made = cli._typed(Request("dcqcn", sources=sources), read(sources, None), POINT, LINKS)
     assert set(made) == {"", "tier2"}
     assert made[""].registers.keys() == {"dce_tcp_g"}
     assert made["tier2"].registers == {}
@@ -247,9 +250,9 @@ def test_every_tiers_switch_gets_its_patch() -> None:
     assert {each["green_max_threshold"] for each in new.values()} == {"1600000", "2097152"}  # as they were
     assert "changes 24 ports" in made["tier2"].notes[0]
     assert "ecnconfig.txt" not in made["tier2"].files
-    nic = cli._typed(Request("dcqcn", sources=FILES[1:]), read(FILES[1:], None), POINT)
+    nic = cli._typed(Request("dcqcn", sources=FILES[1:]), read(FILES[1:], None), POINT, LINKS)
     assert (nic[""].patch, nic[""].registers.keys()) == ([], {"dce_tcp_g"})
-    assert cli._typed(Request("dcqcn", sources=FILES), read(FILES, None), {}) == {}
+    assert cli._typed(Request("dcqcn", sources=FILES), read(FILES, None), {}, LINKS) == {}
 
 
 def test_a_step_stays_one() -> None:

@@ -231,7 +231,7 @@ def test_values_for_machines_name_files_and_places(tmp_path):
         "value": "500000",
     }
     (change,) = changes["rpg_ai_rate is beyond mlxconfig's field"]
-    assert change == {"file": str(nic), "path": "RPG_AI_RATE", "value": 131071}
+    assert change == {"file": str(nic), "path": "RPG_AI_RATE_P1", "value": 131071}
 
 
 @pytest.mark.usefixtures("short")
