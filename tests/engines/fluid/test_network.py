@@ -426,7 +426,7 @@ def waiting(scenario: Scenario, until: float, dt: float) -> tuple[np.ndarray, np
         plan = plan_of(network, until=until, dt=dt)
         network = with_points(network, np.float64)
         numbers = numbers_of(plan)
-        options = {"depth": plan.depth, "method": plan.method, "aligned": plan.aligned, "full": False}
+        options = {"depth": plan.depth, "method": plan.method, "aligned": plan.aligned}
 
         def integrated(network: Network, numbers: Numbers) -> Any:
             loop = Loop(QueueNetwork(network, 1, numbers.limit), METHODS[plan.method], numbers.dt, plan.aligned)
