@@ -7,10 +7,9 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.compiling import functions
-from fluidcc.dde.history import ring_depth
 from fluidcc.engines.fluid.network import REASONS
 from fluidcc.studies.sweeps import batch, run
-from tests.shapes import full_columns
+from tests.shapes import full_columns, give_depth
 
 __all__ = ["full_columns"]
 
@@ -23,16 +22,12 @@ def make(kmin, g):
     return fc.incast(2, marking=fc.RED(kmin, "60KB", "5%"), scheme=fc.DCQCN(g=g), initial_rate=["40Gbps", "10Gbps"])
 
 
-RECORDS = 1 << 15  # of each history, or more, so that steps and lags share shapes
-
-
 @pytest.fixture(scope="module", autouse=True)
 def one_shape():
     """Make histories equally long, and chunks of two of six points, on machines of any number of cores."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run, "cores", lambda: 3)
-        for module in ("fluidcc.engines.fluid.plan", "fluidcc.studies.sweeps.batch"):
-            patch.setattr(f"{module}.ring_depth", lambda longest, dt: max(RECORDS, ring_depth(longest, dt)))
+        give_depth(patch)
         yield
 
 
@@ -240,8 +235,7 @@ def test_float32_is_close():
 
 def test_points_that_wait_long_are_as_alone(monkeypatch):
     """Eight flows of patched TIMELY start at line rate: 15 ms in the queue, where the sweep holds 1 ms at first."""
-    for module in ("fluidcc.engines.fluid.plan", "fluidcc.studies.sweeps.batch"):
-        monkeypatch.setattr(f"{module}.ring_depth", ring_depth)  # no more than is asked for
+    give_depth(monkeypatch, 0)  # no more than is asked for
 
     def make(n):
         return fc.incast(1, rate="10Gbps", multiplicity=n, scheme=fc.TIMELY(patched=True, beta=0.008))
