@@ -183,10 +183,11 @@ def test_unit_of_data_does_not_matter(factor: float, tolerance: float) -> None:
 
 @pytest.mark.usefixtures("one_depth", "full_columns")
 def test_a_class_is_that_many_flows() -> None:
-    one = run(fc.incast(2, multiplicity=[2, 1], start=["0", "1ms"]), "4ms")
+    """Two in one class, and one in two classes of a half each, so that both runs share a shape."""
+    one = run(fc.incast(3, multiplicity=[2, 0.5, 0.5], start=["0", "1ms", "1ms"]), "4ms")
     many = run(fc.incast(3, start=["0", "0", "1ms"]), "4ms")
     assert one["queue"].values == pytest.approx(many["queue"].values, rel=ROUNDING, abs=1e-3)
-    assert one["rate"].values == pytest.approx(many["rate"].values[:, 1:], rel=ROUNDING)
+    assert one["rate"].values == pytest.approx(many["rate"].values[:, [1, 2, 2]], rel=ROUNDING)
     assert many["rate"].values[:, 0] == pytest.approx(many["rate"].values[:, 1], rel=ROUNDING)
     for name in ("jain", "utilisation", "flows"):
         assert one.summary[name] == pytest.approx(many.summary[name], rel=ROUNDING), name
