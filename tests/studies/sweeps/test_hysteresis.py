@@ -167,8 +167,7 @@ def test_a_delay_changes_without_a_jump_of_the_history() -> None:
     plan = plan_of(networks[1], until="50ms", dt="1us")
     plan = dataclasses.replace(plan, aligned=False)
     run = Continued(networks[0], plan)
-    run.window(20_000)
-    before, _ = run.follow(4096)
+    before, _ = run.follow(24_000)
     run.change(networks[1])
     after, _ = run.follow(4096)
     rises = 15 * 5e9 / 15 * 2 * plan.dt  # bytes in a step, were all flows twice as fast as their share

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from fluidcc.errors import InputError
 from fluidcc.theory.control.limit_cycle import _period
 from fluidcc.theory.control.settling import kinds, to_come
 from fluidcc.units import Rate
+from tests.shapes import give_depth
 
 KB = 1e3
 STEP = 2e-3  # queues that pass Kmax, where marking jumps: some 1e-3 at steps of 1 us (docs: DCQCN, Numbers)
@@ -31,6 +33,14 @@ def ten(start: bool = True) -> fc.Scenario:
     scheme = dataclasses.replace(flow.scheme, initial_alpha=fixed_point["alpha"])
     flow = dataclasses.replace(flow, scheme=scheme, initial_rate=Rate(fixed_point["rate_bytes_per_s"]))
     return dataclasses.replace(scenario, flows=(flow,))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_depth() -> Iterator[None]:
+    """Have runs share a shape whether or not half of the step is run too."""
+    with pytest.MonkeyPatch.context() as patch:
+        give_depth(patch, 256)
+        yield
 
 
 # -- when it is steady ------------------------------------------------------------------------------------------
