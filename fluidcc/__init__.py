@@ -82,6 +82,8 @@ if TYPE_CHECKING:
     from fluidcc.studies.sweeps import SweepResult as SweepResult
     from fluidcc.studies.sweeps import sweep as sweep
     from fluidcc.studies.sweeps.branches import Branches as Branches
+    from fluidcc.studies.sweeps.cycle_branch import CycleBranch as CycleBranch
+    from fluidcc.studies.sweeps.cycle_branch import cycle_branch as cycle_branch
     from fluidcc.studies.sweeps.chart import StabilityChart as StabilityChart
     from fluidcc.studies.sweeps.chart import stability_chart as stability_chart
     from fluidcc.studies.sweeps.hysteresis import bistability as bistability

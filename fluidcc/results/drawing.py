@@ -16,6 +16,7 @@ _HOMES = {
     "plot_chart": "chart",
     "plot_comparison": "traces",
     "plot_cycle": "cycle",
+    "plot_cycle_branch": "cycle_branches",
     "plot_delay_chart": "delay",
     "plot_front": "tuning",
     "plot_fit": "fits",
