@@ -81,6 +81,8 @@ if TYPE_CHECKING:
     from fluidcc.studies.fitting import fit as fit
     from fluidcc.studies.sweeps import SweepResult as SweepResult
     from fluidcc.studies.sweeps import sweep as sweep
+    from fluidcc.studies.sweeps.bistable_region import BistableRegion as BistableRegion
+    from fluidcc.studies.sweeps.bistable_region import bistable_region as bistable_region
     from fluidcc.studies.sweeps.branches import Branches as Branches
     from fluidcc.studies.sweeps.cycle_branch import CycleBranch as CycleBranch
     from fluidcc.studies.sweeps.cycle_branch import cycle_branch as cycle_branch

@@ -22,7 +22,7 @@ _BENT = 0.3  # of a step: how far from its end the solution may be
 _SHORT = 2e-3  # step, of the same; so short a one may end around a corner, where the orbit comes to touch a limit:
 _TURNED = 4.0  # of such a step
 _GROWTH = 1.5
-_MOST = 400  # points
+_MOST, _USUAL = 400, 60  # points
 _SECANTS = 12
 _LEVEL = 1e-5  # part of the tangent along the parameter that is none
 
@@ -70,7 +70,7 @@ def follow(
     smallest : float
         Part of the first orbit's size below which a branch ends at an equilibrium.
     report : callable
-        Called with values of the parameter.
+        Called with about the share that is done.
 
     Returns
     -------
@@ -88,7 +88,7 @@ def follow(
         for point, why in _points(law_at, begin, ends, smallest):
             if point is not None:
                 points.append(point)
-                report(point.orbit.value)
+                report(min((sum(map(len, halves)) + len(points)) / _USUAL, 0.99))
         halves.append(points)
         whys.append(why)
     back = [Point(each.orbit, scaled(each.along, -1.0)) for each in reversed(halves[0])]
@@ -111,7 +111,8 @@ def _points(
             continue
         point, bent = new
         if not ends[0] <= point.orbit.value <= ends[1]:
-            yield at_value(law_at, here, point, min(max(point.orbit.value, ends[0]), ends[1])), "the range ends"
+            end = min(max(point.orbit.value, ends[0]), ends[1])
+            yield None if end == here.orbit.value else at_value(law_at, here, point, end), "the range ends"
             return
         if (np.ptp(point.orbit.x, axis=0) < smallest * reach).all():
             yield point, "it shrinks to an equilibrium"
@@ -120,6 +121,20 @@ def _points(
         here = point
         step = min(_LONGEST, step * (_GROWTH if bent < _BENT / 3 else 1.0))
     yield None, f"more than {_MOST} points"
+
+
+def next_fold(law_at: LawAt, begin: Point, ends: tuple[float, float], smallest: float) -> tuple[Point | None, str]:
+    """The first fold on the way along a branch; None, and why it ends, if there is none."""
+    here, why = begin, ""
+    for point, why in _points(law_at, begin, ends, smallest):
+        if point is None:
+            break
+        if here.along.value * point.along.value < 0:
+            fold = fold_after(law_at, here, 1.05 * _reach(here, point))
+            if fold is not None:
+                return fold, ""
+        here = point
+    return None, f"no fold: {why}"
 
 
 def step_from(law_at: LawAt, here: Point, step: float) -> tuple[Point, float] | None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fluidcc.plotting.style import Picture as Picture
 
 _HOMES = {
+    "plot_bistable_region": "cycle_branches",
     "plot_branches": "branches",
     "plot_chart": "chart",
     "plot_comparison": "traces",

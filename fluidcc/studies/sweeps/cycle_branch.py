@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
@@ -226,7 +227,7 @@ def cycle_branch(
     laws = Laws(make_scenario, name)
     first = first_orbit(laws, {name: begin}, steps, until)
     with Bar(f"following cycles over {name}", 1, "branch") as bar:
-        branch = follow(laws.at(), first, ends, SMALLEST, lambda done: bar(done))
+        branch = follow(laws.at(), first, ends, SMALLEST, bar)
     found = np.linspace(*ends, _VALUES)
     equilibria = RootFinder(make_scenario)({name: found})
     stable = (equilibria.root < 0) & equilibria.on_ramp
@@ -273,10 +274,11 @@ def _dataset(name: str, branch: Branch) -> xr.Dataset:
     orbits = [point.orbit for point in branch.points]
     law = orbits[0].law
     assert isinstance(law, FluidLaw)
-    flows = np.flatnonzero(np.array(law.states.flow) >= 0)
     x = np.stack([orbit.x for orbit in orbits])
     with our_settings():
-        rate = np.stack([np.asarray(law.states.rates(orbit.x.T))[0] for orbit in orbits])
+        flows = np.flatnonzero(np.array(law.states.flow) >= 0)
+        states = states_of(law.network, x.shape[1])
+        rate = np.stack([np.asarray(states.rates(jnp.asarray(each.T)))[0] for each in x])
     grow = [orbit.multipliers for orbit in orbits]
     largest = np.array([np.abs(each[1:]).max(initial=0.0) for each in grow])
     apart = np.array([np.abs(orbit.multipliers_of(flows)).max(initial=0.0) for orbit in orbits])
