@@ -23,8 +23,11 @@ _SHORT = 2e-3  # step, of the same; so short a one may end around a corner, wher
 _TURNED = 4.0  # of such a step
 _GROWTH = 1.5
 _MOST, _USUAL = 400, 60  # points
-_SECANTS = 12
-_LEVEL = 1e-5  # part of the tangent along the parameter that is none
+_SECANTS = 8
+_PAST = 1.05  # of the way to a point, so that a step of that length does not end before it
+_LEVEL = 5e-3  # part of the tangent along the parameter that is none: the fold is off by its square
+
+NO_DIRECTION = "no direction: several branches meet"
 
 LawAt = Callable[[float], Law]
 
@@ -82,7 +85,7 @@ def follow(
         begin = point_at(orbit, span, way)
         if begin is None:
             halves.append([])
-            whys.append("no direction: several branches meet")
+            whys.append(NO_DIRECTION)
             continue
         points, why = [begin], ""
         for point, why in _points(law_at, begin, ends, smallest):
@@ -130,9 +133,7 @@ def next_fold(law_at: LawAt, begin: Point, ends: tuple[float, float], smallest: 
         if point is None:
             break
         if here.along.value * point.along.value < 0:
-            fold = fold_after(law_at, here, 1.05 * _reach(here, point))
-            if fold is not None:
-                return fold, ""
+            return fold_between(law_at, here, point), ""
         here = point
     return None, f"no fold: {why}"
 
@@ -178,32 +179,33 @@ def at_value(law_at: LawAt, first: Point, second: Point, value: float) -> Point 
     return None if found is None or along is None else Point(found, along)
 
 
-def fold_after(law_at: LawAt, first: Point, reach: float) -> Point | None:
-    """The fold within a way from a point, where the tangent's part along the parameter is 0; by the Illinois method."""
-    level = first.along.value / first.along.span
-    left, right = 0.0, reach
-    at_left, found = level, None
-    end = step_from(law_at, first, right)
-    if end is None or end[0].along.value * level > 0:
-        return None
-    at_right, last = end[0].along.value / first.along.span, 0
+def fold_between(law_at: LawAt, first: Point, second: Point) -> Point:
+    """The fold between two points, where the tangent's part along the parameter is 0; by the Illinois method.
+
+    Where that is not found, as next to a corner of the branch, it is the nearer of the two.
+    """
+    sign = np.sign(first.along.value)
+    ends = [(0.0, first), (_PAST * _reach(first, second), second)]
+    weights = [1.0, 1.0]
+    best = min((first, second), key=_off_fold)
     for _ in range(_SECANTS):
-        share = left + (right - left) * at_left / (at_left - at_right)
+        values = [w * sign * point.along.value / point.along.span for w, (_, point) in zip(weights, ends, strict=True)]
+        if abs(best.along.value) <= _LEVEL * best.along.span or values[0] <= values[1]:
+            break
+        share = ends[0][0] + (ends[1][0] - ends[0][0]) * values[0] / (values[0] - values[1])
         new = step_from(law_at, first, share)
         if new is None:
-            return found
-        found, value = new[0], new[0].along.value / first.along.span
-        if abs(value) < _LEVEL:
             break
-        if value * level > 0:
-            left, at_left = share, value
-            at_right = at_right / 2 if last == 1 else at_right
-            last = 1
-        else:
-            right, at_right = share, value
-            at_left = at_left / 2 if last == -1 else at_left
-            last = -1
-    return found
+        best = min((best, new[0]), key=_off_fold)
+        side = int(new[0].along.value * sign <= 0)
+        # An end that stays twice in a row counts half, or the other would creep.
+        weights[1 - side] = weights[1 - side] / 2 if weights[side] == 1.0 else 1.0
+        ends[side], weights[side] = (share, new[0]), 1.0
+    return best
+
+
+def _off_fold(point: Point) -> float:
+    return abs(point.along.value)
 
 
 def _with_folds(law_at: LawAt, points: list[Point]) -> tuple[list[Point], list[int]]:
@@ -213,8 +215,10 @@ def _with_folds(law_at: LawAt, points: list[Point]) -> tuple[list[Point], list[i
     for k, point in enumerate(points):
         found.append(point)
         if k + 1 < len(points) and point.along.value * points[k + 1].along.value < 0:
-            fold = fold_after(law_at, point, 1.05 * _reach(point, points[k + 1]))
-            if fold is not None:
+            fold = fold_between(law_at, point, points[k + 1])
+            if fold is point or fold is points[k + 1]:
+                folds.append(len(found) - (fold is point))
+            else:
                 folds.append(len(found))
                 found.append(fold)
     return found, folds

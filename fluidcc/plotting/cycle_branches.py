@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from fluidcc import units
 from fluidcc.plotting.chart import scale_of
@@ -16,6 +18,8 @@ from fluidcc.plotting.sweeps import logarithmic
 if TYPE_CHECKING:
     from fluidcc.studies.sweeps.bistable_region import BistableRegion
     from fluidcc.studies.sweeps.cycle_branch import CycleBranch
+
+EQUILIBRIUM, BOTH = "#d9e8f5", "#f5c77e"  # as in the figure dcqcn-bistability
 
 
 def plot_cycle_branch(found: CycleBranch, *, title: str | None, label: str | None) -> Picture:
@@ -84,16 +88,26 @@ def draw_region(axis: Any, found: BistableRegion, labels: Mapping[str, str]) -> 
     """Draw a region into one of a picture's axes."""
     data = found.dataset
     across, up = (labels.get(name, f"{name} [SI]") for name in (found.second, found.name))
-    x = data[found.second].values / scale_of(across)
-    fold, lost = (data[name].values / scale_of(up) for name in ("fold", "lost"))
-    axis.fill_between(x, fold, lost, color=colour(1), alpha=0.25, lw=0, label="both are stable")
-    axis.plot(x, fold, "o-", ms=3, color=colour(1), lw=1.4, label="fold: the stable cycle ends")
-    for k, (why, text) in enumerate(
-        (("oscillates", "the equilibrium starts to oscillate"), ("leaves the ramp", "the equilibrium leaves the ramp"))
-    ):
-        here = data["lost_by"].values == why
-        if here.any():
-            axis.plot(x, np.where(here, lost, np.nan), "os"[k], color=colour(0), ls="-", ms=3, lw=1.4, label=text)
+    x, y = data[found.second].values / scale_of(across), data[found.name].values / scale_of(up)
+    data = data.transpose(found.name, found.second)
+    axis.set_facecolor("0.93")
+    # On the RED ramp the sign of the root decides, beyond it there is no equilibrium; the contour lies between points.
+    settles = np.where(data["on_ramp"].values, -data["root"].values, np.nan)
+    axis.contourf(x, y, settles, [0, np.inf], colors=[EQUILIBRIUM])
+    fold = data["fold"].values / scale_of(up)
+    above = np.where(y[:, None] > fold, settles, np.nan)
+    axis.contourf(x, y, above, [0, np.inf], colors=[BOTH])
+    axis.plot(x, fold, "o-", ms=3, color=colour(1), lw=1.6)
+    if np.nanmin(settles) < 0 < np.nanmax(settles):
+        axis.contour(x, y, settles, [0], colors=[colour(0)], linewidths=1.6)
+    handles = [
+        Patch(color=BOTH, label="equilibrium and cycle are stable"),
+        Patch(color=EQUILIBRIUM, label="equilibrium is stable, no large cycle"),
+        Patch(color="0.93", label="equilibrium is unstable, or not on the ramp"),
+        Line2D([], [], color=colour(1), marker="o", ms=3, label="fold: the stable cycle ends"),
+        Line2D([], [], color=colour(0), label="the equilibrium starts to oscillate"),
+    ]
     axis.set(xlabel=across, ylabel=up, xscale="log" if logarithmic(x) else "linear")
     axis.grid(alpha=0.3)
-    axis.legend(fontsize="small")
+    axis.set(xlim=(x.min(), x.max()), ylim=(y.min(), y.max()))
+    axis.legend(handles=handles, fontsize="x-small")

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from fluidcc.dde.equation import Array
 from fluidcc.dde.orbit import Orbit, solve_orbit
-from fluidcc.dde.orbit_branch import next_fold, point_at
+from fluidcc.dde.orbit_branch import NO_DIRECTION, LawAt, next_fold, point_at
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.drawing import draw
+from fluidcc.results.grid import Grid
 from fluidcc.results.text import span
 from fluidcc.scenario.model import Scenario
 from fluidcc.studies.sweeps.chart import RootFinder
@@ -28,7 +28,7 @@ from fluidcc.studies.sweeps.grid import axis_text, grid_of
 from fluidcc.surface import constructor, public
 
 _HALVINGS = 6  # of the way from one value to the next, where the cycle changes too much
-_VALUES, _ROUNDS = 65, 3  # at which equilibria are looked at, and how often more closely
+_VALUES = 241  # of the first name, at which equilibria are looked at
 
 
 @constructor()
@@ -39,22 +39,20 @@ class BistableRegion(DatasetResult):
     Parameters
     ----------
     dataset : xarray.Dataset
-        Over the second name: ``fold``, the value of the first at which the stable cycle ends, ``lost``, the value
-        beyond it at which the equilibrium is no longer stable, ``lost_by`` ("oscillates": its roots cross the axis;
-        "leaves the ramp"; "": the end of the range), ``fold_period`` [s], ``fold_queue_max`` [bytes] and ``reason``
-        ("ok", or why there is no fold). Both exist for values from ``fold`` to ``lost``.
+        Over the second name: ``fold``, the value of the first at which the stable cycle ends, ``fold_period`` [s],
+        ``fold_queue_max`` [bytes] and ``reason`` ("ok", or why there is no fold). Over both names, the first at equal
+        distances between its ends: ``root`` (the real part of the equilibrium's rightmost root) [1/s], ``on_ramp``
+        (whether the equilibrium exists on the RED ramp) and ``bistable``.
     name : str
         The first.
     """
-
-    WHOLE: ClassVar[tuple[str, ...]] = ()
 
     name: str
 
     @property
     def second(self) -> str:
         """The second name."""
-        return str(self.dataset["fold"].dims[0])
+        return next(str(name) for name in self.dataset["bistable"].dims if name != self.name)
 
     def __repr__(self) -> str:
         """Names, and where the folds are."""
@@ -69,7 +67,6 @@ class BistableRegion(DatasetResult):
         return [
             (self.second, axis_text(self.second, data[self.second])),
             ("fold", f"{float(data['fold'].min()):.6g} to {float(data['fold'].max()):.6g}"),
-            ("equilibrium lost", f"{float(data['lost'].min()):.6g} to {float(data['lost'].max()):.6g}"),
             ("period at the fold", span("period_s", data["fold_period"])),
             *((str(text), f"{count} values") for text, count in zip(why, counts, strict=True)),
         ]
@@ -143,7 +140,7 @@ def bistable_region(
     begin = float(first[-1]) if at is None else float(at)
     if not ends[0] <= begin <= ends[1]:
         raise InputError(f"at: {begin:g} is not between the ends, {ends[0]:g} and {ends[1]:g}")
-    laws, roots = Laws(make_scenario, name), RootFinder(make_scenario)
+    laws = Laws(make_scenario, name)
     way = -1.0 if begin > sum(ends) / 2 else 1.0
     orbit: Orbit | None = first_orbit(laws, {name: begin, other: float(values[0])}, steps, until)
     old = float(values[0])
@@ -153,24 +150,30 @@ def bistable_region(
             new = _moved(laws, other, orbit, old, value)
             if new is not None:
                 orbit, old = new, value
-            rows.append(_row(laws, roots, new, (name, other), value, ends, way))
+            rows.append(_row(laws.at(**{other: value}), new, ends, way))
             bar((k + 1) / len(values))
     columns = {
         "fold": ("1", f"{name} at the cycles' fold"),
-        "lost": ("1", f"{name} at which the equilibrium is lost"),
         "fold_period": ("s", "period at the fold"),
         "fold_queue_max": ("bytes", "largest queue at the fold"),
     }
+    places = Grid({name: np.linspace(*ends, _VALUES), other: values})
+    found = RootFinder(make_scenario)(places.columns())
+    root, ramp = found.root.reshape(places.shape), (found.on_ramp & (found.reason == 0)).reshape(places.shape)
+    fold = np.array([row["fold"] for row in rows])
+    beyond = (places.axes[name][:, None] - fold) * way < 0
     data = xr.Dataset(
         {
             **{
                 key: (other, [row[key] for row in rows], {"units": unit, "long_name": text})
                 for key, (unit, text) in columns.items()
             },
-            "lost_by": (other, [row["lost_by"] for row in rows]),
             "reason": (other, [row["reason"] for row in rows]),
+            "root": ((name, other), root, {"units": "1/s", "long_name": "real part of the rightmost root"}),
+            "on_ramp": ((name, other), ramp, {"long_name": "whether the equilibrium exists on the RED ramp"}),
+            "bistable": ((name, other), beyond & ramp & (root < 0), {"long_name": "whether both are stable"}),
         },
-        coords={other: values},
+        coords=places.axes,
     )
     return BistableRegion(data, name)
 
@@ -189,52 +192,18 @@ def _moved(laws: Laws, other: str, orbit: Orbit, old: float, new: float) -> Orbi
     return None
 
 
-def _row(
-    laws: Laws,
-    roots: RootFinder,
-    orbit: Orbit | None,
-    names: tuple[str, str],
-    value: float,
-    ends: tuple[float, float],
-    way: float,
-) -> dict[str, Any]:
+def _row(law_at: LawAt, orbit: Orbit | None, ends: tuple[float, float], way: float) -> dict[str, Any]:
     """Numbers of one value of the second name."""
-    nothing = dict.fromkeys(("fold", "lost", "fold_period", "fold_queue_max"), np.nan) | {"lost_by": ""}
-    if orbit is None:
-        return {**nothing, "reason": "lost: no cycle is found from that of the last value"}
-    begin = point_at(orbit, ends[1] - ends[0], way)
-    if begin is None:
-        return {**nothing, "reason": "no direction: several branches meet"}
-    fold, why = next_fold(laws.at(**{names[1]: value}), begin, ends, SMALLEST)
+    fold, why = None, "lost: no cycle is found from that of the last value"
+    if orbit is not None:
+        begin = point_at(orbit, ends[1] - ends[0], way)
+        fold, why = (None, NO_DIRECTION) if begin is None else next_fold(law_at, begin, ends, SMALLEST)
     if fold is None:
-        return {**nothing, "reason": why}
-    lost, lost_by = _lost(roots, names, value, fold.orbit.value, ends, way)
+        return {"fold": np.nan, "fold_period": np.nan, "fold_queue_max": np.nan, "reason": why}
+    found = fold.orbit
     return {
-        "fold": fold.orbit.value,
-        "lost": lost,
-        "lost_by": lost_by,
-        "fold_period": fold.orbit.period,
-        "fold_queue_max": float(fold.orbit.x[:, 0].max()),
+        "fold": found.value,
+        "fold_period": found.period,
+        "fold_queue_max": float(found.x[:, 0].max()),
         "reason": "ok",
     }
-
-
-def _lost(
-    roots: RootFinder, names: tuple[str, str], value: float, fold: float, ends: tuple[float, float], way: float
-) -> tuple[float, str]:
-    """The first value beyond a fold at which the equilibrium is not stable, and why; the range's end if it stays."""
-    near, far = fold, ends[1] if way < 0 else ends[0]
-    why = ""
-    for _ in range(_ROUNDS):
-        places = np.linspace(near, far, _VALUES)
-        found = roots({names[0]: places, names[1]: np.full(_VALUES, value)})
-        ramp: Array = (found.reason == 0) & found.on_ramp
-        settles = ramp & (found.root < 0)
-        if settles.all():
-            return far, why
-        k = int(np.argmin(settles))
-        why = "oscillates" if ramp[k] else "leaves the ramp"
-        if k == 0:
-            return near, why
-        near, far = float(places[k - 1]), float(places[k])
-    return far, why
