@@ -24,7 +24,7 @@ _CONVERGED = 1e-8  # of a last step, after which Newton's method leaves rounding
 _HALVINGS = 4  # of a step that misses by more than the one before
 _PATIENCE = 12  # steps after which they have to miss by less and less
 _FARTHEST = 0.3  # of a state's modulus, in a step
-_SIDE = 1e-12  # of the place of a jump: each side of it
+_SIDE = 1e-9  # of a step's change: each side of a jump
 
 
 class Rates(NamedTuple):
@@ -180,7 +180,7 @@ def _slope(ends: Array, level: float, curved: bool) -> Array:
     width = last - first
     if not curved:
         return width
-    crosses = (first - level) * (last - level) < 0
+    crosses = (first <= level) != (last <= level)
     s = np.where(crosses, (level - first) / np.where(crosses, width, 1.0), 0.0)
     # Derivative of Lagrange's cubic through -1, 0, 1 and 2.
     weights = (
@@ -236,14 +236,13 @@ def _step(law: Law, x0: Array, x1: Array, u: tuple[Array, Array], slope: Array, 
     row, level, level_by = law.jump
     u0, u1 = u
     first, last = u0[:, row], u1[:, row]
-    crosses = (first - level) * (last - level) < 0
+    crosses = (first <= level) != (last <= level)
     share = np.where(crosses, (level - first) / np.where(crosses, last - first, 1.0), 1.0)
     middle = u0 + share[:, None] * (u1 - u0)
     below, above = middle.copy(), middle.copy()
-    place = level if np.isfinite(level) else 0.0
-    side = np.where(last > first, _SIDE, -_SIDE)
-    below[:, row] = np.where(crosses, (1 - side) * place, middle[:, row])
-    above[:, row] = np.where(crosses, (1 + side) * place, middle[:, row])
+    aside = _SIDE * (last - first)
+    below[:, row] -= np.where(crosses, aside, 0.0)
+    above[:, row] += np.where(crosses, aside, 0.0)
     one = _heun(law, x0, u0, below, share * h)
     two = _heun(law, one.x, above, u1, (1 - share) * h)
     # The observed value at a crossing is the jump's: only its time depends on the ends.
