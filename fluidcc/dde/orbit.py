@@ -24,7 +24,7 @@ _CONVERGED = 1e-8  # of a last step, after which Newton's method leaves rounding
 _HALVINGS = 4  # of a step that misses by more than the one before
 _PATIENCE = 12  # steps after which they have to miss by less and less
 _FARTHEST = 0.3  # of a state's modulus, in a step
-_SIDE = 1e-9  # of a step's change: each side of a jump
+_SIDE = 1e-6  # of a step's change: each side of a jump
 
 
 class Rates(NamedTuple):
@@ -63,7 +63,7 @@ class Law(Protocol):
         ...
 
     def rates(self, x: Array, u: Array) -> Rates:
-        """f at states (places, n) and observed values (places, k)."""
+        """F at states (places, n) and observed values (places, k)."""
         ...
 
     def limits(self, x: Array) -> Limited:
@@ -334,7 +334,7 @@ def solve_orbit(law_at: Callable[[float], Law], guess: Orbit, along: Along | Non
         if move is None:
             return None
         most = float(np.abs(move / scale).max())
-        share = min(1.0, _FARTHEST / max(most, 1e-300))
+        share, new, after = min(1.0, _FARTHEST / max(most, 1e-300)), here, misses
         for _ in range(_HALVINGS):
             value = here.value if along is None else here.value - share * float(move[-1])
             new = Orbit(
@@ -440,7 +440,11 @@ def scaled(along: Along, by: float) -> Along:
 
 def length(orbit: Orbit, way: Along) -> float:
     """Length of a way from an orbit: of its states, period and parameter, each by its size."""
-    squares = (((way.x / orbit.size) ** 2).mean(axis=0).sum(), (way.period / orbit.period) ** 2, (way.value / way.span) ** 2)
+    squares = (
+        ((way.x / orbit.size) ** 2).mean(axis=0).sum(),
+        (way.period / orbit.period) ** 2,
+        (way.value / way.span) ** 2,
+    )
     return float(np.sqrt(sum(squares)))
 
 

@@ -88,7 +88,7 @@ def follow(
             whys.append(NO_DIRECTION)
             continue
         points, why = [begin], ""
-        for point, why in _points(law_at, begin, ends, smallest):
+        for point, why in _points(law_at, begin, ends, smallest):  # noqa: B007 (the last is the reason)
             if point is not None:
                 points.append(point)
                 report(min((sum(map(len, halves)) + len(points)) / _USUAL, 0.99))
@@ -129,7 +129,7 @@ def _points(
 def next_fold(law_at: LawAt, begin: Point, ends: tuple[float, float], smallest: float) -> tuple[Point | None, str]:
     """The first fold on the way along a branch; None, and why it ends, if there is none."""
     here, why = begin, ""
-    for point, why in _points(law_at, begin, ends, smallest):
+    for point, why in _points(law_at, begin, ends, smallest):  # noqa: B007 (the last is the reason)
         if point is None:
             break
         if here.along.value * point.along.value < 0:

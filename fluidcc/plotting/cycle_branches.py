@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fluidcc.studies.sweeps.bistable_region import BistableRegion
     from fluidcc.studies.sweeps.cycle_branch import CycleBranch
 
+_FINE = 400  # places across
 EQUILIBRIUM, BOTH = "#d9e8f5", "#f5c77e"  # as in the figure dcqcn-bistability
 
 
@@ -91,15 +92,21 @@ def draw_region(axis: Any, found: BistableRegion, labels: Mapping[str, str]) -> 
     x, y = data[found.second].values / scale_of(across), data[found.name].values / scale_of(up)
     data = data.transpose(found.name, found.second)
     axis.set_facecolor("0.93")
-    # On the RED ramp the sign of the root decides, beyond it there is no equilibrium; the contour lies between points.
+    # On the RED ramp the sign of the root decides, beyond it there is no equilibrium. Lines between values are filled
+    # in, so that the fold, which is known exactly, has no stairs.
     settles = np.where(data["on_ramp"].values, -data["root"].values, np.nan)
-    axis.contourf(x, y, settles, [0, np.inf], colors=[EQUILIBRIUM])
+    fine = np.geomspace(x[0], x[-1], _FINE) if logarithmic(x) else np.linspace(x[0], x[-1], _FINE)
+    settles = np.stack([np.interp(fine, x, row) for row in settles])
     fold = data["fold"].values / scale_of(up)
-    above = np.where(y[:, None] > fold, settles, np.nan)
-    axis.contourf(x, y, above, [0, np.inf], colors=[BOTH])
+    axis.contourf(fine, y, settles, [0, np.inf], colors=[EQUILIBRIUM])
+    above = axis.contourf(fine, y, settles, [0, np.inf], colors=[BOTH])
+    known = np.isfinite(fold)
+    below = (data["bistable"].values & (y[:, None] < fold)).any()
+    region = axis.fill_between(x[known], fold[known], y.min() if below else y.max(), color="none")
+    above.set_clip_path(region.get_paths()[0], axis.transData)
     axis.plot(x, fold, "o-", ms=3, color=colour(1), lw=1.6)
     if np.nanmin(settles) < 0 < np.nanmax(settles):
-        axis.contour(x, y, settles, [0], colors=[colour(0)], linewidths=1.6)
+        axis.contour(fine, y, settles, [0], colors=[colour(0)], linewidths=1.6, linestyles="-")
     handles = [
         Patch(color=BOTH, label="equilibrium and cycle are stable"),
         Patch(color=EQUILIBRIUM, label="equilibrium is stable, no large cycle"),

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from equations import equation
 from fluidcc.dde import orbit as orbit_module
 from fluidcc.dde.delay_system import Array
 from fluidcc.dde.orbit import Along, Limited, Orbit, Rates, linear, solve_orbit, tangent
 from fluidcc.dde.orbit_branch import at_value, follow, next_fold, point_at
+from tests.dde.equations import equation
 
 NOWHERE = (0, math.inf, 0.0)
 
@@ -177,9 +177,7 @@ def test_derivatives_are_those_of_the_residual(orbit: Orbit) -> None:
         (at.by_period, (0 * way, 1.0, 0.0)),
         (at.by_vector[:, 0], (0 * way, 0.0, 1.0)),
     ):
-        ends = [
-            residual(orbit.x + k * tiny * x, orbit.period + k * tiny * period, k * tiny * aside) for k in (1, -1)
-        ]
+        ends = [residual(orbit.x + k * tiny * x, orbit.period + k * tiny * period, k * tiny * aside) for k in (1, -1)]
         assert (ends[0] - ends[1]) / (2 * tiny) == pytest.approx(wanted, abs=1e-5)
 
 

@@ -24,7 +24,7 @@ from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.drawing import draw
-from fluidcc.results.text import shown, span
+from fluidcc.results.text import span
 from fluidcc.scenario.model import Scenario
 from fluidcc.studies.sweeps.batch import Builder
 from fluidcc.studies.sweeps.chart import RootFinder
@@ -85,7 +85,9 @@ class Laws:
 
 def _point(network: Network, k: int) -> Network:
     """One point of a network, each column (rows, 1)."""
-    return jax.tree.map(lambda a: np.asarray(a)[..., [k]] if np.ndim(a) == 2 else np.asarray(a, float)[:, None], network)
+    return jax.tree.map(
+        lambda a: np.asarray(a)[..., [k]] if np.ndim(a) == 2 else np.asarray(a, float)[:, None], network
+    )
 
 
 @constructor()
@@ -282,7 +284,7 @@ def _dataset(name: str, branch: Branch) -> xr.Dataset:
     grow = [orbit.multipliers for orbit in orbits]
     largest = np.array([np.abs(each[1:]).max(initial=0.0) for each in grow])
     apart = np.array([np.abs(orbit.multipliers_of(flows)).max(initial=0.0) for orbit in orbits])
-    many = np.array([float(np.ravel(orbit.law.network.multiplicity)[0]) for orbit in orbits])
+    many = np.array([law.flows for law in (orbit.law for orbit in orbits) if isinstance(law, FluidLaw)])
     fold = np.isin(np.arange(len(orbits)), branch.folds)
     queue = x[:, :, 0]
     columns = {

@@ -54,6 +54,11 @@ class FluidLaw:
         queue = next(k for k, read in enumerate(rows) if read.row < self.network.queues)
         return queue, _number(self.network.kmax), _number(self.tangent.kmax)
 
+    @property
+    def flows(self) -> float:
+        """Number of flows."""
+        return _number(self.network.multiplicity)
+
     @cached_property
     def states(self) -> States:
         """States of the network by rows."""
