@@ -168,7 +168,7 @@ def check_packets() -> None:
 def draw() -> None:
     """Both charts side by side."""
     picture, axes = figure(1, 2, size=(12.0, 4.6), sharey=True)
-    labels = {"n": "flows", "g": "gain g of alpha", "kmin": "Kmin [KB], with Kmax 200 KB"}
+    labels = {"n": "flows", "g": "gain g of alpha", "kmin": "with Kmax 200 KB: Kmin [KB]"}
     for axis, make, name, values in ((axes[0, 0], gains, "g", GAINS), (axes[0, 1], thresholds, "kmin", KMINS)):
         region = fc.bistable_region(make, {"n": [2, 20], name: values}, at=17, steps=500)
         print(region, region["fold"].values.round(3).tolist())
