@@ -34,7 +34,7 @@ _VALUES = 241  # of the first name, at which equilibria are looked at
 @constructor()
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class BistableRegion(DatasetResult):
-    """Where a stable cycle and a stable equilibrium exist together, made by `bistable_region`.
+    """Region in which a stable cycle and a stable equilibrium exist together, made by `bistable_region`.
 
     Parameters
     ----------
