@@ -210,6 +210,7 @@ def test_a_fold_in_closed_form() -> None:
     (k,) = branch.folds
     fold = branch.points[k].orbit
     assert fold.value == pytest.approx(-0.25, abs=1e-3)
+    assert abs(branch.points[k].along.value / branch.points[k].along.span) <= 5e-3  # upright, as a fold is
     assert (fold.x**2).sum(axis=1).mean() == pytest.approx(0.5, abs=0.02)
     assert branch.points[-1].orbit.value == pytest.approx(0.4, abs=1e-9)
     for point in branch.points:
