@@ -87,6 +87,7 @@ def make_bistability(figure: Figure, folder: Path, quick: bool) -> Result:
         "starts: at line rate with alpha 1, and at the rates and alpha of the equilibrium with empty queues; a third "
         "might find more",
         "beyond 14 flows the RED ramp does not reach p*, and there is no equilibrium",
+        "the cycle ends in a fold at 8.29 flows; its line over g and Kmin: fc.bistable_region (docs: limit cycles)",
         *(("quick: fewer flows and delays",) if quick else ()),
     )
     data = _dataset(moved, started, grid)
