@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
+from fluidcc.builders.names import format_value
 from fluidcc.compiling.settings import our_settings
 from fluidcc.dde.equation import Array
 from fluidcc.dde.orbit import Orbit, solve_orbit
@@ -28,7 +29,7 @@ from fluidcc.results.text import span
 from fluidcc.scenario.model import Scenario
 from fluidcc.studies.sweeps.batch import Builder
 from fluidcc.studies.sweeps.chart import RootFinder
-from fluidcc.studies.sweeps.grid import axis_text, grid_of
+from fluidcc.studies.sweeps.grid import grid_of
 from fluidcc.surface import constructor, public
 from fluidcc.theory.control.limit_cycle import last_period
 from fluidcc.theory.control.orbit_law import FluidLaw, check_one_link, observed_of, states_of
@@ -123,8 +124,10 @@ class CycleBranch(DatasetResult):
     def __repr__(self) -> str:
         """Name, ends and folds."""
         told = ", ".join(f"{fold:.6g}" for fold in self.folds) or "none"
-        values = axis_text(self.name, self.dataset[self.name][[0, -1]])
-        return f"<CycleBranch over {self.name}: {len(self.dataset['point'])} cycles, {values}; folds at {told}>"
+        first, last = (format_value(self.name, float(self.dataset[self.name][k])) for k in (0, -1))
+        return (
+            f"<CycleBranch over {self.name}: {len(self.dataset['point'])} cycles, {first} to {last}; folds at {told}>"
+        )
 
     def _rows(self) -> list[Row]:
         data = self.dataset
