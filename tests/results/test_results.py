@@ -76,9 +76,39 @@ def charted() -> fc.studies.StabilityChart:
 
 def branched() -> fc.studies.Branches:
     grid = Grid({"n": np.array([2.0, 8.0]), "g": np.array([0.1, 0.2, 0.3])})
-    numbers = {name: np.arange(6.0) for name in ("peak_to_peak", "queue_min", "queue_max", "queue_mean")}
+    numbers = {
+        name: np.arange(6.0) for name in ("peak_to_peak", "queue_bytes.min", "queue_bytes.max", "queue_bytes.mean")
+    }
     columns = numbers | {"kind": np.array(["equilibrium", "cycle"] * 3)}
     return branches_of(grid, {"up": columns, "down": columns})
+
+
+def followed() -> fc.studies.CycleBranch:
+    """A branch as `cycle_branch` makes it: an unstable cycle, a fold, a stable one."""
+    columns = {"n": [9.0, 8.3, 9.0], "period": [2.1e-3, 2e-3, 1.9e-3], "queue_bytes.min": [40e3, 0.0, 0.0]}
+    columns |= {
+        "queue_bytes.max": [200e3, 201e3, 210e3],
+        "queue_bytes.mean": [1e5, 8e4, 7e4],
+        "multiplier": [200.0, 1.0, 0.8],
+    }
+    columns |= {"shift_multiplier": [1.0] * 3, "fairness_multiplier": [0.8] * 3}
+    data: dict[str, Any] = {name: ("point", values) for name, values in columns.items()}
+    data |= {"stable": ("point", [False, False, True]), "fold": ("point", [False, True, False])}
+    data |= {name: (("point", "phase"), np.arange(12.0).reshape(3, 4)) for name in ("queue", "rate")}
+    data |= {"equilibrium_queue": ("value", [9e4, 1e5]), "equilibrium_stable": ("value", [True, True])}
+    axes = {"phase": [0.25, 0.5, 0.75, 1.0], "value": [8.0, 9.0]}
+    return fc.studies.CycleBranch(xr.Dataset(data, axes), "n", ("the range ends", "the range ends"))
+
+
+def region_of() -> fc.studies.BistableRegion:
+    """A region as `bistable_region` makes it, of three numbers of flows and two gains."""
+    columns: dict[str, Any] = {"fold": [6.5, np.nan], "fold_period": [2e-3, np.nan], "fold_queue_max": [201e3, np.nan]}
+    data = {name: ("g", values, {"units": "1"}) for name, values in columns.items()}
+    root, ramp = np.array([[-9.0, 9.0], [-5.0, 5.0], [-1.0, 1.0]]), np.array([[True] * 2, [True] * 2, [False] * 2])
+    both = np.array([[False, False], [True, False], [False, False]])
+    data |= {"reason": ("g", ["ok", "no fold: the range ends"]), "root": (("n", "g"), root)}
+    data |= {"on_ramp": (("n", "g"), ramp), "bistable": (("n", "g"), both)}
+    return fc.studies.BistableRegion(xr.Dataset(data, {"n": [4.0, 8.0, 12.0], "g": [0.1, 0.2]}), "n")
 
 
 # What a theory, a search or an integrator makes, with numbers as it gives them for eight flows of DCQCN, a second of
@@ -196,6 +226,8 @@ MADE: dict[str, Any] = {
     "SweepResult": swept,
     "StabilityChart": charted,
     "Branches": branched,
+    "CycleBranch": followed,
+    "BistableRegion": region_of,
     "WaiSweep": lambda: fc.studies.wai_sweep(
         fc.incast(4, rate="100Gbps", scheme=fc.HPCC()), ["80B", "300B"], engines=[]
     ),
@@ -234,7 +266,8 @@ BY_CONTENT: dict[str, Any] = {
     "Scenario": lambda: fc.incast(2),
 }
 DATASETS = ("Trace", "Comparison", "SweepResult", "StabilityChart", "Branches", "WaiSweep", "LimitCycle",
-            "DecreaseRates", "SharedDecrease", "Slowdown", "Solution", "Chart", "Cycle")  # fmt: skip
+            "DecreaseRates", "SharedDecrease", "Slowdown", "Solution", "Chart", "Cycle", "CycleBranch",
+            "BistableRegion")  # fmt: skip
 
 
 @functools.cache

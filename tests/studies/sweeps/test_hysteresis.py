@@ -43,9 +43,9 @@ def test_two_starts_find_both(two: fc.studies.Branches) -> None:
     assert given.kind.values.tolist() == ["equilibrium"] * 8 + ["cycle"] * 2
     assert fixed_point.kind.values.tolist() == ["equilibrium"] * 2 + ["cycle"] * 8
     ten = fixed_point.sel(n=10)
-    assert float(ten.queue_min) == 0
-    assert float(ten.queue_max) / KB == pytest.approx(218, abs=0.5)
-    assert float(given.sel(n=10).queue_mean) / KB == pytest.approx(122.6, abs=0.05)
+    assert float(ten["queue_bytes.min"]) == 0
+    assert float(ten["queue_bytes.max"]) / KB == pytest.approx(218, abs=0.5)
+    assert float(given.sel(n=10)["queue_bytes.mean"]) / KB == pytest.approx(122.6, abs=0.05)
 
 
 def test_a_run_of_its_own_finds_the_same(two: fc.studies.Branches) -> None:
@@ -179,7 +179,7 @@ def test_a_delay_changes_without_a_jump_of_the_history() -> None:
 
 def test_a_trend_that_brings_them_together_is_no_difference() -> None:
     def branch(oscillations: list[float], kinds: list[str]) -> dict[str, np.ndarray]:
-        same = {name: np.zeros(4) for name in ("queue_min", "queue_max", "queue_mean")}
+        same = {name: np.zeros(4) for name in ("queue_bytes.min", "queue_bytes.max", "queue_bytes.mean")}
         return {"peak_to_peak": np.array(oscillations), "kind": np.array(kinds), **same}
 
     found = branches_of(
@@ -244,7 +244,7 @@ def test_pictures(two: fc.studies.Branches) -> None:
     assert axis.get_ylabel() == "queue, largest less smallest [KB]"
     assert len(axis.patches) == 6  # a grey band for each value that is bistable
     grid = grid_of({"n": [1, 2], "kmax": [1e5, 2e5, 3e5]})
-    same = {name: np.arange(6.0) for name in ("peak_to_peak", "queue_min", "queue_max", "queue_mean")}
+    same = {name: np.arange(6.0) for name in ("peak_to_peak", "queue_bytes.min", "queue_bytes.max", "queue_bytes.mean")}
     maps = branches_of(grid, {name: {**same, "kind": np.full(6, "cycle")} for name in ("given", "other")}).plot()
     assert maps.axes[0].get_xlabel() == "kmax [KB]"
     assert maps.axes[0].get_ylabel() == "n"
@@ -267,7 +267,7 @@ def test_an_empty_queue_is_no_equilibrium_while_rates_are_on_their_way() -> None
     """Two points whose queue stays empty: in one a flow's mean rate rises by a tenth from window to window."""
     still, empty = np.array([1e9, 1e9]), np.zeros(2)
     windows = [
-        {name: empty for name in ("peak_to_peak", "queue_min", "queue_max", "queue_mean")}
+        {name: empty for name in ("peak_to_peak", "queue_bytes.min", "queue_bytes.max", "queue_bytes.mean")}
         | {"rate": np.stack([still, still * [1.1**k, 1.0]])}
         for k in range(4)
     ]
