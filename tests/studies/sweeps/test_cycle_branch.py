@@ -100,7 +100,7 @@ def test_a_part_of_a_branch_is_a_branch() -> None:
     assert found.folds == [8.3]
     assert found.isel(point=[0, 2]).folds == []
     assert [each["fold"] for each in found.as_dict()["cycles"]] == [False, True, False]
-    assert found.as_dict()["cycles"][2]["queue_max_bytes"] == 210e3
+    assert found.as_dict()["cycles"][2]["queue_bytes"]["max"] == 210e3
     found.plot(label="flows")
 
 
