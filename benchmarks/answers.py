@@ -60,7 +60,7 @@ def configurations(folder: Path) -> dict[str, tuple[Path, Path]]:
     }
 
 
-def answered(files: tuple[Path, Path], evaluations: int) -> tuple[fc.Tuning, dict[str, float], str]:
+def answered(files: tuple[Path, Path], evaluations: int) -> tuple[fc.studies.Tuning, dict[str, float], str]:
     """Run the demo: the tuning, the setting with the NIC's registers, and what its trial says."""
     found = fc.audit(*files, flows=demo.FLOWS)
     tuned = demo.tune(found, evaluations)

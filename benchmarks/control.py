@@ -59,7 +59,7 @@ def charts() -> dict[str, float]:
     for name, make, over in (("points", lambda n: dcqcn(n, 50e-6), line), ("chart", dcqcn, square)):
         for again in ("", "_again"):
             start = time.perf_counter()
-            fc.stability_chart(make, over)
+            fc.studies.stability_chart(make, over)
             found[f"{name}_seconds{again}"] = time.perf_counter() - start
     return found
 

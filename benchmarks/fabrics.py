@@ -53,7 +53,7 @@ def pointer_chase(numbers: int) -> float:
 def tree(hosts: int, arrivals: float = ARRIVALS) -> tuple[Any, int, float]:
     """Scenario of FB_Hadoop on HPCC's tree, its flows, and the time that it took to make [s]."""
     topology = named_topology(f"fat-tree:{hosts}")
-    rows = fc.poisson_flows(hosts, load=LOAD, until=arrivals, sizes="hadoop", seed=1)
+    rows = fc.fabrics.poisson_flows(hosts, load=LOAD, until=arrivals, sizes="hadoop", seed=1)
     options = fc.preset("hpcc", "hpcc-sim").options()
     began = time.perf_counter()
     scenario = topology.scenario(rows, ecmp_seed=1, **options)

@@ -61,7 +61,9 @@ def case(number: int) -> Case:
     if job == "poisson":
         load, sizes = float(rng.choice([0.3, 0.5])) / (over or 1.0) ** 0.5, str(rng.choice(["web-search", "hadoop"]))
         until = 0.25 * _TOTAL / (count * float(topology.host_rate) * load)
-        found = fc.poisson_flows(count, load=load, until=until, sizes=sizes, seed=number, rate=topology.host_rate)
+        found = fc.fabrics.poisson_flows(
+            count, load=load, until=until, sizes=sizes, seed=number, rate=topology.host_rate
+        )
         rows = [tuple(row) for row in found]
         what = f"{sizes} at {load:.0%}"
     else:
@@ -176,7 +178,9 @@ def speed(hosts: int) -> None:
     steps = [row for step in range(_STEPS) for row in ring_step(hosts, step, 1e6)]
     poisson = [
         tuple(row)
-        for row in fc.poisson_flows(hosts, load=0.5, until=5e-4, sizes="web-search", seed=1, rate=topology.host_rate)
+        for row in fc.fabrics.poisson_flows(
+            hosts, load=0.5, until=5e-4, sizes="web-search", seed=1, rate=topology.host_rate
+        )
     ]
     for job, rows in ((f"{_STEPS} steps of a ring, 1 MB each", steps), ("web-search at 50 %", poisson)):
         long = job[0].isdigit() or hosts <= _MOST_SEEDED  # four seeds of DCQCN take packets too long

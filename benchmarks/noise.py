@@ -81,7 +81,7 @@ class Setting:
             marking=fc.RED(self.kmin * self.flows, self.kmax * self.flows, self.pmax),
         )
 
-    def predicted(self, pause: float = 0.0) -> tuple[float, fc.Stability]:
+    def predicted(self, pause: float = 0.0) -> tuple[float, fc.theory.Stability]:
         """Queue at equilibrium [bytes], and stability with the delay that the hybrid has, and a pause [s]."""
         scenario = self.scenario(None, apart=False)
         queue = float(fc.equilibrium(scenario).as_dict()["queue_bytes"])

@@ -109,7 +109,7 @@ def applied(tables: dict[str, Any], patch: list[dict[str, Any]]) -> dict[str, An
     return tables
 
 
-def tune(fabric: Fabric, found: fc.Audit, evaluations: int) -> fc.Tuning:
+def tune(fabric: Fabric, found: fc.Audit, evaluations: int) -> fc.studies.Tuning:
     """The shortest queue within bounds, thresholds within two round trips' bytes or what they are."""
     start = np.linspace(0.0, 20e-6, fabric.flows).tolist()
     bytes_of = found.switch.rate * max(fabric.round_trip, 20e-6)

@@ -2,8 +2,8 @@
 
 Random settings: Kmin of 0.5 to 20 packets and Kmax of 2 to 60, 1 to 32 senders, payloads of 1000 and 4096 B, 100 and
 400 Gb/s, NVIDIA's NIC. Stated before measuring: where the hybrid is kept, its utilisation is within 1 % and its 99th
-percentile within 10 % of packets'; at most 15 % are handed to packets, and none with a Kmin of four packets or more and
-a ramp of eight.
+percentile within 10 % of packets'; the criterion hands at most 15 % to packets, and none with a Kmin of four packets or
+more and a ramp of eight. Settings whose queue passes the buffer are packets' too, and counted apart.
 """
 
 from __future__ import annotations

@@ -50,10 +50,10 @@ def last_start(scenario: Any) -> float:
 
 def after_last(trace: Any, last: float) -> tuple[float, float]:
     """Times at which Jain's index is 0.95, first and for good [us]."""
-    index = fc.jain_over_time(trace).sel(time=slice(last, fc.finish_times(trace).min()))
+    index = fc.theory.jain_over_time(trace).sel(time=slice(last, fc.theory.finish_times(trace).min()))
     fair = index.time[index >= 0.95]
     first = 1e6 * (float(fair[0]) - last) if len(fair) else np.nan
-    return first, 1e6 * fc.time_to_fairness(trace)
+    return first, 1e6 * fc.theory.time_to_fairness(trace)
 
 
 def row(scenario: Any, jittered: list[Any], until: str, engine: str) -> str:
@@ -62,7 +62,7 @@ def row(scenario: Any, jittered: list[Any], until: str, engine: str) -> str:
     if engine == "fluid":
         options["estimate_error"] = False
     trace = fc.simulate(scenario, until, **options)
-    ends, last = fc.finish_times(trace), last_start(scenario)
+    ends, last = fc.theory.finish_times(trace), last_start(scenario)
     steady = trace["queue"].sel(time=slice((last + ends.min()) / 2, ends.min())).mean()
     runs = np.array([after_last(fc.simulate(each, until, **options), last_start(each)) for each in jittered])
     words = [f"{1e6 * ends.min():.0f} to {1e6 * ends.max():.0f} us"]
@@ -114,7 +114,7 @@ def stale() -> None:
     for level in (0.8, 0.9, 0.95):
         for name in ("default", "VAI+SF"):
             cases = [staggered(HPCC["fairness"], 96, seed, **VARIANTS[name]) for seed in range(3)]
-            times = [fc.time_to_fairness(run(case, "4ms"), level) for case in cases]
+            times = [fc.theory.time_to_fairness(run(case, "4ms"), level) for case in cases]
             print(f"fair to {level}, {name}: {[round(1e6 * time) for time in times]} us")
     trace = run(staggered(SWIFT["fairness"], 96, 1, vai=True), "6ms")  # with scaling, VAI alone
     for late in (400, 1600, 4500):
@@ -130,7 +130,7 @@ def floor() -> None:
         scheme = fc.HPCC(rate_ai="50Mbps", **changes)
         trace = fc.simulate(fc.incast(96, scheme=scheme, **STAGGER), "9ms", engine="packet", sample_interval="1us")
         queue = float(trace["queue"].sel(time=slice(4e-3, 6e-3)).mean()) / 1e3
-        print(changes, f"fair after {1e6 * fc.time_to_fairness(trace):.0f} us, queue {queue:.1f} KB")
+        print(changes, f"fair after {1e6 * fc.theory.time_to_fairness(trace):.0f} us, queue {queue:.1f} KB")
 
 
 def setting() -> None:
@@ -141,8 +141,8 @@ def setting() -> None:
             for seed in range(8):
                 scenario = staggered(HPCC["fairness"], flows, seed, **changes)
                 trace = fc.simulate(scenario, until, engine="packet", sample_interval="2us")
-                end = fc.finish_times(trace).min()
-                times.append(1e6 * fc.time_to_fairness(trace))
+                end = fc.theory.finish_times(trace).min()
+                times.append(1e6 * fc.theory.time_to_fairness(trace))
                 half = slice((last_start(scenario) + end) / 2, end)
                 queues.append(float(trace["queue"].sel(time=half).mean()) / 1e3)
             fair = np.array(times)[np.isfinite(times)]

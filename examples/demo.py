@@ -119,7 +119,7 @@ def registers(found: fc.Audit) -> dict[str, float]:
     return counter | ({"timer": float(named["rpg_time_reset"]) / 1e6} if "rpg_time_reset" in named else {})
 
 
-def tune(found: fc.Audit, evaluations: int, seed: int = 1) -> fc.Tuning:
+def tune(found: fc.Audit, evaluations: int, seed: int = 1) -> fc.studies.Tuning:
     """The shortest queue that keeps the link busy and is fair, by the hybrid, and by packets in every case."""
     red = found.switch.red
     if red is None:
@@ -147,7 +147,7 @@ def tune(found: fc.Audit, evaluations: int, seed: int = 1) -> fc.Tuning:
     )
 
 
-def draw_map(found: fc.Audit, tuned: fc.Tuning) -> Any:
+def draw_map(found: fc.Audit, tuned: fc.studies.Tuning) -> Any:
     """The objective over Kmin and Kmax at the best Pmax and g, by the hybrid."""
     best, space = tuned.best.point, {each.name: each for each in tuned.space.variables}
     held = {name: best[name] for name in ("pmax", "g")}
@@ -167,7 +167,7 @@ def draw_map(found: fc.Audit, tuned: fc.Tuning) -> Any:
 COLUMNS = ("", "present", "best", "")
 
 
-def print_tuning(console: Console, found: fc.Audit, tuned: fc.Tuning, words: str) -> None:
+def print_tuning(console: Console, found: fc.Audit, tuned: fc.studies.Tuning, words: str) -> None:
     """A row per setting and per metric, in packets, and the trial's."""
     table = Table(box=None, header_style="bold")
     for column, side in zip(COLUMNS, ("left", "right", "right", "left"), strict=True):
@@ -183,14 +183,14 @@ def print_tuning(console: Console, found: fc.Audit, tuned: fc.Tuning, words: str
         console.print(note, markup=False)
 
 
-def proof_of(tuned: fc.Tuning) -> str:
+def proof_of(tuned: fc.studies.Tuning) -> str:
     """Conditions under which packets ran."""
     runs = tuned.packets["best"].traces
     lengths = " or ".join(show(each, "s") for each in sorted({case[0].summary["until_s"] for case in runs}))
     return f"the worst of {len(runs)} cases, {len(runs[0])} seeds of {lengths} ({in_words(tuned.packet_cases)})"
 
 
-def worst(tuned: fc.Tuning, which: str, metric: str) -> tuple[float, float]:
+def worst(tuned: fc.studies.Tuning, which: str, metric: str) -> tuple[float, float]:
     """A metric in its worst case, and its standard error there."""
     found = tuned.packets[which]
     values = found.metrics[metric]
@@ -198,7 +198,7 @@ def worst(tuned: fc.Tuning, which: str, metric: str) -> tuple[float, float]:
     return float(values[at]), float(found.errors[metric][at])
 
 
-def rows_of(found: fc.Audit, tuned: fc.Tuning) -> list[tuple[str, str, str, str]]:
+def rows_of(found: fc.Audit, tuned: fc.studies.Tuning) -> list[tuple[str, str, str, str]]:
     """List the settings, then what packets measured of the present one and the best, in the worst case of each."""
     start = tuned.start.point if tuned.start else {}
     rows = []
@@ -233,7 +233,7 @@ def verdict(metric: str, before: tuple[float, float], after: tuple[float, float]
     return "better" if change > 0 else "worse"
 
 
-def summary_of(tuned: fc.Tuning) -> str:
+def summary_of(tuned: fc.studies.Tuning) -> str:
     """Say in a sentence which metrics get better and which get worse."""
     if not (tuned.confirmed and tuned.best.kept):
         return "Nothing to type: packets confirm no setting in every case."
@@ -254,7 +254,7 @@ def summary_of(tuned: fc.Tuning) -> str:
     return f"In the worst case, {'; '.join(parts) or 'nothing changes by more than chance'}."
 
 
-def write_report(out: Path, name: str, found: fc.Audit, tuned: fc.Tuning, commands: Any, words: str) -> None:
+def write_report(out: Path, name: str, found: fc.Audit, tuned: fc.studies.Tuning, commands: Any, words: str) -> None:
     """One page with everything in it."""
     pictures = {
         "packets.png": "Present against best, packets: mean and range over the seeds",

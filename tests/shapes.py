@@ -14,11 +14,17 @@ from fluidcc.engines.fluid.rows import column
 RECORDS = 1 << 15  # of a history: what the longest here need, but for flow control
 
 
+def give_depth(patch: pytest.MonkeyPatch, records: int = RECORDS) -> None:
+    """Give every run a history of some records, or more if it needs them, until the patch is undone."""
+    deep = lambda longest, dt: max(records, ring_depth(longest, dt))  # noqa: E731
+    for module in ("engines.fluid.plan", "studies.sweeps.batch"):
+        patch.setattr(f"fluidcc.{module}.ring_depth", deep)
+
+
 @pytest.fixture
 def same_depth(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give every run a history of `RECORDS`, or more if it needs them."""
-    deep = lambda longest, dt: max(RECORDS, ring_depth(longest, dt))  # noqa: E731
-    monkeypatch.setattr("fluidcc.engines.fluid.plan.ring_depth", deep)
+    give_depth(monkeypatch)
 
 
 @pytest.fixture

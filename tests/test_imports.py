@@ -20,6 +20,7 @@ DOORS = {
     ("fluidcc.results", "fluidcc.plotting"): "a result draws itself (`.plot()`)",
     ("fluidcc.scenario", "fluidcc.explorer"): "a scenario is moved by hand (`.explore()`)",
 }
+FACES = ("fluidcc", "fluidcc.studies")  # whose names are loaded from the rooms behind them when first used
 COMMAND = "fluidcc.__main__"  # of the command line, though Python wants it at the top
 # Each may import those before it, and no other; a line is one package, or packages of one kind that may import each
 # other as long as they make no circle. What is loose at the top stands below all.
@@ -81,10 +82,10 @@ def package_of(module: str) -> str:
 
 @cache
 def imports() -> Mapping[str, frozenset[str]]:
-    """Modules that each module imports, wherever in it; the public face of all is left out."""
+    """Modules that each module imports, wherever in it; public faces are left out."""
     found = {}
     for name, path in modules().items():
-        if name == "fluidcc":
+        if name in FACES:
             continue
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
         seen = set()
@@ -100,7 +101,7 @@ def imports() -> Mapping[str, frozenset[str]]:
                 }
             elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
                 seen |= {each.value.strip(".") for each in ast.walk(node.args[0]) if isinstance(each, ast.Constant)}
-        found[name] = frozenset(seen & modules().keys() - {"fluidcc", name})
+        found[name] = frozenset(seen & modules().keys() - {*FACES, name})
     return found
 
 

@@ -22,7 +22,10 @@ from fluidcc.contract.registry import built_in
 from fluidcc.errors import InputError
 from tests.together import together
 
-PACKAGES = ("fluidcc", *(f"fluidcc.{name}" for name in ("collectives", "delay", "fabrics", "operators", "theory")))
+PACKAGES = (
+    "fluidcc",
+    *(f"fluidcc.{name}" for name in ("collectives", "delay", "fabrics", "operators", "studies", "theory")),
+)
 SNAPSHOT = Path(__file__).parent / "public_api.txt"
 
 
@@ -36,7 +39,7 @@ def homes(package: str) -> dict[str, str]:
     tree = ast.parse(Path(str(package_of(package).__file__)).read_text(encoding="utf-8"))
     (checked,) = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
     names = [(alias, node) for node in checked.body if isinstance(node, ast.ImportFrom) for alias in node.names]
-    modules = "fluidcc|fluidcc.theory|fluidcc.workloads"  # whose modules are public
+    modules = "fluidcc|fluidcc.results|fluidcc.theory|fluidcc.workloads"  # whose modules are public
     return {alias.asname: str(node.module) for alias, node in names if not re.fullmatch(modules, str(node.module))}
 
 
@@ -83,7 +86,7 @@ def test_modules_of_the_surface() -> None:
 def test_the_surface_loads_nothing_until_used() -> None:
     code = """
 import sys
-import fluidcc as fc, fluidcc.theory, fluidcc.operators
+import fluidcc as fc, fluidcc.theory, fluidcc.operators, fluidcc.studies, fluidcc.workloads.fabrics
 assert not {"jax", "numpy", "xarray", "scipy"} & sys.modules.keys()
 fc.operators.read_sonic
 assert not {"jax", "xarray"} & sys.modules.keys()
@@ -206,7 +209,7 @@ def test_schemes_say_which_parameter_was_meant(scheme: str) -> None:
         (lambda: fc.audit("x.json", ports=1), "audit: there is no 'ports'; did you mean port?"),
         (lambda: fc.Trace(datasets=3), "Trace: there is no 'datasets'; did you mean dataset?"),
         (lambda: fc.Preset(schem=3), "Preset: there is no 'schem'; did you mean scheme?"),
-        (lambda: fc.Equilibrium(exist=True), "Equilibrium: there is no 'exist'; did you mean exists?"),
+        (lambda: fc.theory.Equilibrium(exist=True), "Equilibrium: there is no 'exist'; did you mean exists?"),
         (lambda: fc.theory.acc_maps([1.0], stpes=1), "acc_maps: there is no 'stpes'; did you mean steps?"),
     ],
 )  # fmt: skip
@@ -217,7 +220,7 @@ def test_what_was_meant_is_said(call: Callable[[], Any], says: str) -> None:
 
 
 def test_unknown_options_of_pictures() -> None:
-    trace = fc.simulate(fc.incast(2), "1ms", estimate_error=False)
+    trace = fc.simulate(fc.incast(1), "100us", estimate_error=False)
     with pytest.raises(InputError, match=r"^plot: there is no 'ttile'; did you mean title\?$"):
         trace.plot(ttile="x")
 
@@ -280,7 +283,7 @@ def test_results_and_scenarios_come_back(tmp_path: Path) -> None:
     scenario = fc.incast(2, scheme="hpcc", rate="100Gbps")
     fc.save_scenario(scenario, tmp_path / "scenario.toml")
     assert fc.load_scenario(tmp_path / "scenario.toml") == scenario
-    trace = fc.simulate(scenario, "100us", estimate_error=False)
+    trace = fc.simulate(fc.incast(1), "100us", estimate_error=False)
     trace.save(tmp_path / "run.nc")
     back = fc.load(tmp_path / "run.nc")
     assert isinstance(back, fc.Trace)
@@ -288,7 +291,7 @@ def test_results_and_scenarios_come_back(tmp_path: Path) -> None:
     swept = fc.sweep(lambda n: fc.incast(1, multiplicity=n), {"n": [2, 4]}, until="200us", estimate_error=False)
     swept.save(tmp_path / "sweep.nc")
     again = fc.load(tmp_path / "sweep.nc")
-    assert isinstance(again, fc.SweepResult)
+    assert isinstance(again, fc.studies.SweepResult)
     assert again.best() == swept.best()
     (tmp_path / "other.nc").write_bytes(b"no file of ours")
     trace.dataset[["rate"]].to_netcdf(tmp_path / "part.nc", engine="h5netcdf")

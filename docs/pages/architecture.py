@@ -52,7 +52,7 @@ IMPORTS = (
     ("cli", "explorer"),
     ("cli", "papers"),
     ("explorer", "operators"),
-    ("explorer", "studies"),
+    ("explorer", "pictures"),
     ("papers", "pictures"),
     ("pictures", "studies"),
     ("studies", "workloads"),

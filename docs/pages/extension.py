@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 DOCS = Path(__file__).resolve().parents[1]
-GENERATED, NOTEBOOKS = DOCS / "generated", DOCS / "notebooks"
+GENERATED, NOTEBOOKS, REFERENCE = DOCS / "generated", DOCS / "notebooks", DOCS / "reference"
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -42,6 +43,7 @@ def write_pages(app: Sphinx) -> None:
             path.unlink()
     for name, text in pages.items():
         _put(GENERATED / f"{name}.md", text)
+    drop_stubs(REFERENCE, (DOCS / "api.md").read_text(encoding="utf-8"))
     # Copies, not a link to their folder: what a link leads to lies outside of the documentation for Sphinx, and
     # notebooks could not refer to each other.
     NOTEBOOKS.mkdir(exist_ok=True)
@@ -50,6 +52,14 @@ def write_pages(app: Sphinx) -> None:
             path.unlink()
     for path in results.NOTEBOOKS.glob("*.ipynb"):
         _put(NOTEBOOKS / path.name, path.read_text(encoding="utf-8"))
+
+
+def drop_stubs(folder: Path, listed: str) -> None:
+    """Remove pages of names that the page of the API lists no more: Sphinx would still read them, and warn."""
+    names = set(re.findall(r"^   (fluidcc\.[\w.]+)$", listed, re.MULTILINE))
+    for path in folder.glob("*.rst"):
+        if path.stem not in names:
+            path.unlink()
 
 
 def _put(path: Path, text: str) -> None:

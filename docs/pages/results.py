@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import base64
+import io
 import json
 import os
 import shutil
@@ -110,7 +112,10 @@ def make_notebook(name: str, quick: bool) -> None:
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)  # when it ran, to the microsecond: a difference that says nothing
         if cell.cell_type == "code":
-            cell.outputs = [each for each in cell.outputs if not _finished_bar(each)]
+            cell.outputs = [each for each in cell.outputs if not _is_progress(each)]
+            for each in cell.outputs:
+                if "image/png" in each.get("data", {}):
+                    each.data["image/png"] = _smaller(each.data["image/png"])
     notebook.metadata["fluidcc"] = {"stamp": stamp_of_notebook(notebook)}
     nbformat.write(notebook, path)
 
@@ -143,10 +148,22 @@ async def _look_for_replies(client: Any) -> None:
         await asyncio.sleep(1.0)
 
 
-def _finished_bar(output: Any) -> bool:
-    """Whether an output is the place where a progress bar was: it is empty, or only widgets draw it."""
-    data = output.get("data", {"text/plain": output.get("text", "")})
-    return output.output_type == "display_data" and not (data.get("text/plain") or "").strip()
+def _is_progress(output: Any) -> bool:
+    """Whether an output is of a run's progress: an empty place, a bar that only widgets draw, a notice of compiling."""
+    text = output.get("data", {"text/plain": output.get("text", "")}).get("text/plain") or ""
+    notice = output.get("name") == "stderr" and text.startswith("preparing the ")
+    return notice or (output.output_type == "display_data" and not text.strip())
+
+
+def _smaller(picture: str) -> str:
+    """A PNG in base64 with 256 colours: a third of the bytes, and a plot has no more."""
+    from PIL import Image
+
+    made = io.BytesIO()
+    with Image.open(io.BytesIO(base64.b64decode(picture))) as image:
+        few = image if image.mode == "P" else image.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+        few.save(made, "PNG", optimize=True)
+    return base64.b64encode(made.getvalue()).decode()
 
 
 def _thumbnail(picture: Path, to: Path) -> None:

@@ -269,7 +269,7 @@ def clos_unit(
     """ACC's Fig. 12 (Zhang et al., NSDI 2024): four ToRs under two leaves, two of whose eight links have failed.
 
     What the paper calls T0 to T3, L0 and L1 is T1 to T4, L1 and L2 here. Without T4-L1 and T1-L2, flows between T1 and
-    T4 go down and up again at T2 or T3, and their buffers can wait for each other in a circle (`fluidcc.buffer_cycle`).
+    T4 go down and up again at T2 or T3, and their buffers can wait in a circle (`fluidcc.fabrics.buffer_cycle`).
     Parameters as of `clos`; the paper gives neither rates nor the threshold: those of its other networks.
 
     Parameters

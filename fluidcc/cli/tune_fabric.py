@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,7 +133,7 @@ def tune_on_fabric(
         from fluidcc.operators.commands import FILES, README
 
         files = [str(path) for path in found.write(write)]
-        typed = _typed(request, devices, _whole(found.point, tied))
+        typed = _typed(request, devices, _whole(found.point, tied), network.places)
         for name, each in typed.items():
             files += [str(path) for path in each.write(Path(write) / name)]
         output.tell_of_others(write, files, (*FILES, README))
@@ -353,9 +353,12 @@ def yardsticks_of(scheme: str, rate: Rate, present: Mapping[str, float]) -> dict
     return {each.name: {**present, **{name: getattr(each, name) for name in mine}} for each in yardsticks(rate)}
 
 
-def _typed(request: Request, devices: Devices | None, point: Mapping[str, float]) -> dict[str, Commands]:
+def _typed(
+    request: Request, devices: Devices | None, point: Mapping[str, float], links: Iterable[tuple[int, float]]
+) -> dict[str, Commands]:
     """Commands for a setting, by the folder that they go to: of the ToR and the NIC, and of each tier."""
     from fluidcc.operators.commands import THRESHOLDS, commands_of
+    from fluidcc.operators.devices import simulated
     from fluidcc.operators.registers import REGISTERS
 
     if devices is None or not point:
@@ -363,13 +366,12 @@ def _typed(request: Request, devices: Devices | None, point: Mapping[str, float]
     marks = {name: value for name, value in point.items() if name in THRESHOLDS}
     registers = {name: value for name, value in point.items() if name in REGISTERS and devices.nic is not None}
     switches: list[str | None] = [each for each in request.sources or [] if is_switch(each) and marks]
-    tiers = [tuple(dict.fromkeys((*devices.hosts, *devices.up))), *devices.above]
-    tiers = [tuple(group for group in tier if group.switch.red is not None and group.switch.ecn) for tier in tiers]
+    tiers = simulated(devices, links)
     made = {}
     for k, path in enumerate(switches or [None]):
         changes = {**(marks if path else {}), **(registers if k == 0 else {})}
-        groups = tiers[k] if path else ()
-        made[f"tier{k + 1}" if k else ""] = commands_of(path, groups, None if k else devices.nic, changes)
+        groups, said = tiers[k] if path else ((), [])
+        made[f"tier{k + 1}" if k else ""] = commands_of(path, groups, None if k else devices.nic, changes, said)
     return made
 
 

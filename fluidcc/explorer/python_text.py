@@ -127,7 +127,7 @@ def _roots(setting: Setting, chart: Chart) -> list[str]:
     parts += ["marking=marking"] if _marks(setting) else []
     return [
         *lines,
-        "chart = fc.stability_chart(",
+        "chart = fc.studies.stability_chart(",
         f"    lambda {', '.join(chart.names)}: fc.incast(",
         f'        1, multiplicity={flows}, rate="{setting.text("rate")}", delay="{setting.text("delay")}",',
         f"        {', '.join(parts)}, {_network(setting)},",

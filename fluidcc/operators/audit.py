@@ -22,7 +22,9 @@ from fluidcc.operators import (
     hosts,
     lossless,
     packet_check,
+    queue_mismatch,
     read_nic,
+    silences,
 )
 from fluidcc.operators.commands import Commands, commands_of
 from fluidcc.operators.config_db import Assumed, ConfigDB
@@ -319,7 +321,7 @@ def audit(
         config = configs.get(switch.asic, first)
         findings = _as_read(switch, config, settings, sizes, trip)
         as_read = _counts(findings)
-        findings += checks.forgotten(switch, beside.pop(shown(switch.asic, switch.name), ()))
+        findings += silences.forgotten(switch, beside.pop(shown(switch.asic, switch.name), ()))
         findings += checks.least_rates(switch, scheme, flows, min(map(wire_share, sizes)))
         ran = None
         if switch.red is not None and not any(f.severity == "bad" and f.what in checks.UNUSABLE for f in findings):
@@ -334,7 +336,7 @@ def audit(
         if not config.is_sonic:
             findings = [dialect.in_words(finding, switch, config.system) for finding in findings]
         findings = [finding.of_ports(group.names) for finding in findings]
-        findings = [_listed_alone(config, finding).within(switch.asic).of_files(*files) for finding in findings]
+        findings = [_listed_alone(config, finding).within(config.asic).of_files(*files) for finding in findings]
         findings.sort(key=lambda finding: _ORDER.index(finding.severity))
         point, reached, behaves = (ran.equilibrium, ran.reach, ran.behaviour) if ran else (None, None, None)
         one = Audit(
@@ -415,11 +417,17 @@ def _as_read(
 ) -> list[Finding]:
     """List what reading alone finds."""
     in_buffer = [size + IN_BUFFER for size in sizes]
+    if switch.paused_in_vain:
+        stray = [each for each in lossless.traffic(switch, nic) if each.what == lossless.STOPS_ANOTHER]
+        return [*silences.whole(switch), *(stray or queue_mismatch.paused_in_vain(switch))]
     return [
-        *checks.speed(switch),
+        *silences.whole(switch),
+        *silences.speed(switch),
+        *silences.strays(switch),
         *checks.shaper(switch),
         *checks.algorithm(nic),
         *checks.next_boot(nic),
+        *queue_mismatch.marked_in_vain(switch),
         *checks.marking(switch),
         *checks.scaling(switch, config, trip),
         *capacity.packets_and_thresholds(switch, in_buffer),

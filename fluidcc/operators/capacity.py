@@ -110,7 +110,9 @@ def packets_and_thresholds(port: SwitchPort, packet_bytes: Sequence[float] = PAC
             "warn",
             "Kmin is below two packets",
             f"Kmin {show(port.kmin, SIZE)} is less than twice {size}: packets that meet by chance are marked, without "
-            "a queue that stays" + (f"; {said}" if marked >= _MARKED else ""),
+            "a queue that stays"
+            + (f"; {said}" if marked >= _MARKED else "")
+            + ("; thresholds are read in bytes: are KB or cells meant?" if port.kmax < max(packet_bytes) else ""),
             suggest,
             changes,
         )

@@ -14,8 +14,7 @@ from fluidcc.operators import NicSettings, SwitchPort
 from fluidcc.operators.capacity import PACKETS, advice, least_kmin, shown, thresholds
 from fluidcc.operators.capacity import most as most_bytes
 from fluidcc.operators.config_db import ConfigDB
-from fluidcc.operators.config_files import listing
-from fluidcc.operators.finding import Change, Finding, set_fields, set_registers
+from fluidcc.operators.finding import Change, Finding, set_fields, set_registers, typed
 from fluidcc.operators.nic_switches import switched_off
 from fluidcc.operators.nvidia_settings import NEVER
 from fluidcc.operators.reference_thresholds import guide, yardsticks
@@ -49,9 +48,9 @@ UNUSABLE = (_NO_ECN, _REVERSED, _NO_PMAX, _TOO_MANY)
 def marking(port: SwitchPort) -> Iterator[Finding]:
     """Check ECN and PFC of the queue, and the order of its thresholds."""
     where = f"queue {port.queue} of {port.name}"
-    for line, why, typed in port.overrides:
+    for line, why, instead in port.overrides:
         yield Finding(
-            "warn", "a line overrides others", f"{port.name}: `{line}`: {why}", typed.replace("{port}", port.name)
+            "warn", "a line overrides others", f"{port.name}: `{line}`: {why}", instead.replace("{port}", port.name)
         )
     if port.negotiated and port.lossless_priorities:
         yield Finding(
@@ -61,7 +60,8 @@ def marking(port: SwitchPort) -> Iterator[Finding]:
             "and the file does not say",
             f"turn PFC on for priority {port.priority}, whatever the other end says",
         )
-    elif not port.lossless and port.priority not in port.lossless_priorities:  # or a line above says why
+    elif not port.lossless and port.priority not in port.lossless_priorities and not port.marked_in_vain:
+        # Where the priority is lossless, a line above says why the queue is not.
         others = f", PFC is on for priority {_listed(port.lossless_priorities)}" if port.lossless_priorities else ""
         yield Finding(
             "warn",
@@ -69,7 +69,11 @@ def marking(port: SwitchPort) -> Iterator[Finding]:
             f"{where} is not lossless{others}; RoCE flows start at line rate and need PFC until feedback comes "
             "(section 4)",
             f"add priority {port.priority} to pfc_enable of PORT_QOS_MAP|{port.name}",
-            set_fields("PORT_QOS_MAP", port.name, pfc_enable=_listed({*port.lossless_priorities, port.priority})),
+            set_fields(
+                "PORT_QOS_MAP",
+                port.name,
+                pfc_enable=_listed({*port.lossless_priorities, port.priority, *port.marking_alone}),
+            ),
         )
     if port.unread:
         yield Finding(
@@ -326,29 +330,6 @@ def _bytes(value: float) -> str:
     return show(value, SIZE) if value > 0 else "nothing: the headroom alone exceeds the buffer"
 
 
-def speed(port: SwitchPort) -> Iterator[Finding]:
-    """Say where a speed was taken that the file does not give."""
-    if port.assumed_rate:
-        yield Finding(
-            "warn",
-            "the port's speed is not in the file",
-            f"{port.name} is taken as {show(port.rate, RATE)}; what follows depends on it",
-            "give --rate 400Gbps, for example, or the speed in the file",
-        )
-
-
-def forgotten(port: SwitchPort, others: Sequence[str]) -> Iterator[Finding]:
-    """Name ports that are as fast as a lossless one, and carry RoCE without marks and PAUSEs if they carry any."""
-    if others:
-        yield Finding(
-            "warn",
-            "equal ports are left out",
-            f"{listing([*others])}: up and as fast as {port.name}, with neither PFC nor a WRED profile: RoCE there is "
-            "neither marked nor paused",
-            "set the same there, if they carry RoCE",
-        )
-
-
 def shaper(port: SwitchPort) -> Iterator[Finding]:
     """Check whether a scheduler keeps the queue below the port's rate, which nothing models."""
     if port.shaper is not None and port.shaper < port.rate:
@@ -415,7 +396,7 @@ def nic(port: SwitchPort, nic: NicSettings | None, scheme: DCQCN) -> Iterator[Fi
                 "bad",
                 "DCQCN is off for this priority",
                 "; ".join(whys),
-                f"set {' and '.join(f'{_typed(name)} to {value}' for name, value in wanted.items())}",
+                f"set {' and '.join(f'{typed(name)} to {value}' for name, value in wanted.items())}",
                 set_registers(**wanted),
             )
         for number, given in nic.other_ports.items():
@@ -428,6 +409,14 @@ def nic(port: SwitchPort, nic: NicSettings | None, scheme: DCQCN) -> Iterator[Fi
                     "slow down",
                     f"set port {number} as the other, or ignore this where it has no cable",
                 )
+        if (most := scheme.max_rate) is not None and 0 < float(most) < port.rate:
+            yield Finding(
+                "warn",
+                "the NIC limits every flow",
+                f"rpg_max_rate lets a flow have {show(most, RATE)}, of a port of {show(port.rate, RATE)}",
+                "set rpg_max_rate to 0, no limit but the line rate, unless that is meant",
+                set_registers(RPG_MAX_RATE=0),
+            )
         shared = int(nic.given.get("roce_cc_cnp_moderation", 0))
         if shared:
             yield Finding(
@@ -476,11 +465,6 @@ def nic(port: SwitchPort, nic: NicSettings | None, scheme: DCQCN) -> Iterator[Fi
             f"fluidcc fabric --setting quick:timer={quick}us",
             set_registers(RPG_TIME_RESET=quick),
         )
-
-
-def _typed(name: str) -> str:
-    """Return a setting's name as it is typed: mlxconfig's has its port."""
-    return f"{name}_P1" if name.startswith("ROCE_CC_") else name
 
 
 def _without_bytes(scheme: DCQCN, needed: int) -> tuple[str, tuple[Change, ...]]:

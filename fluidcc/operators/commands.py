@@ -199,7 +199,8 @@ def _switch(
         _check(first.name, alike[0].switch, wanted, notes)
         if first.is_sonic:
             config = ConfigDB(sonic, asic or None)
-            there, back, typed = _profile(config, alike, pointer(asic) if asic else "", wanted, notes)
+            root = pointer(config.asic) if config.asic else ""  # also where only one of several has ports
+            there, back, typed = _profile(config, alike, root, wanted, notes)
             patch, undo, by_hand = [*patch, *there], [*back, *undo], by_hand and (bool(typed) or not there)
             lines += [f"{line} -n {asic}" if asic and "ecnconfig" in line else line for line in typed]
     if not first.is_sonic:

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 from fluidcc.errors import InputError
 from fluidcc.operators.config_files import clip, label, listing, read_text
-from fluidcc.operators.config_forms import configurations
+from fluidcc.operators.config_forms import configurations, without_ports
 from fluidcc.operators.switches import SONIC, reader_of
+from fluidcc.operators.switches.blocks import doubt
 from fluidcc.operators.switches.description import Reader, tables_of
 from fluidcc.units import Rate
 
@@ -66,22 +67,29 @@ class ConfigDB:
     Attributes
     ----------
     tables : dict
+    source, name : str
+        The file, as `SwitchPort.source` has it; in errors with the ASIC where there are several.
     asics : tuple of str
         ASICs that the file has a configuration for; one without a name of most switches.
     asic : str
+    without_ports : tuple of str
+        ASICs that are left out, and why.
     system : Words
         The system that runs on the switch, and what it calls things.
     """
 
     def __init__(self, path: str | os.PathLike[str], asic: str | None = None, assumed: Assumed | None = None) -> None:
-        self.name = label(os.fspath(path))
+        self.name = self.source = label(os.fspath(path))
         self.assumed = assumed or Assumed()
         text = read_text(path, EXPECTED_SWITCH)
         reader = reader_of(text)
         self.system = SONIC if reader is None else reader.WORDS
-        found = configurations(self._document(text)) if reader is None else {"": self._described(reader, text)}
+        document = self._document(text) if reader is None else {}
+        found = configurations(document) if reader is None else {"": self._described(reader, text)}
+        self.without_ports = tuple(f"{each} has no table PORT" for each in without_ports(document))
         self.asics = tuple(found)
         self.asic = self.asics[0] if asic is None else asic
+        self.name += f", {self.asic}" if len(self.asics) > 1 else ""
         self.tables: dict[str, Any] = found[self.asic]
         self._local: dict[str, tuple[list[Row], list[str]]] = {}
         self._by_port: dict[str, dict[str, list[Fields]]] = {}
@@ -96,7 +104,9 @@ class ConfigDB:
     def _described(self, reader: Reader, text: str) -> dict[str, Any]:
         """Return the tables of another system's text."""
         try:
-            return tables_of(reader.read(text))
+            found = reader.read(text)
+            found.doubts += filter(None, [doubt(text)])
+            return tables_of(found)
         except InputError as error:
             raise InputError(f"{self.name}: {error}") from None
 
@@ -109,6 +119,8 @@ class ConfigDB:
             document = json.loads(text)
         except json.JSONDecodeError as error:
             place = f"{self.name}:{error.lineno}:{error.colno}"
+            if first and (error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")):
+                raise InputError(f"{place}: the JSON ends early ({error.msg}): it is cut; give all of it") from None
             raise InputError(f"{place}: not JSON ({error.msg}); give {EXPECTED_SWITCH}") from None
         except (RecursionError, ValueError) as error:  # ValueError: a number of thousands of digits
             reason = "nested too deep" if isinstance(error, RecursionError) else "a number has too many digits"
@@ -244,6 +256,15 @@ class ConfigDB:
         states = {name: str(self.entry("PORT", name).get("admin_status", "")).strip().lower() for name in ports}
         up = [name for name, state in states.items() if state == "up"]
         return up or [name for name, state in states.items() if not state] or ports
+
+    @cached_property
+    def strays(self) -> list[str]:
+        """Rows on queues and PFC whose port the table PORT does not have, so that the switch ignores them."""
+        ports = {*self.table("PORT"), "global", "CPU"} if self.is_sonic else set()
+        rows = [(f"QUEUE|{row.key}", row.ports) for row in self.rows("QUEUE") if not row.before]
+        maps = self.table("PORT_QOS_MAP", needed=False)
+        rows += [(f"PORT_QOS_MAP|{key}", tuple(map(str.strip, key.split(",")))) for key in maps]
+        return [key for key, named in rows if ports and not ports.issuperset(named)]
 
     def _is_inner(self, port: str) -> bool:
         """Tell whether a port is of the switch itself, without a cable: by its role, or its name on older releases."""

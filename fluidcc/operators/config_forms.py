@@ -29,6 +29,12 @@ def configurations(document: Tables) -> dict[str, Tables]:
     return found or {"": whole}
 
 
+def without_ports(document: Tables) -> list[str]:
+    """Return the ASICs of a document that have no ports, where others have some."""
+    asics = [name for name in document if re.fullmatch(r"asic\d+", name, re.ASCII)]
+    return [name for name in asics if name not in configurations(document)]
+
+
 def _tables(document: Tables) -> Tables:
     """Return a document as tables of entries; one of that form already is returned as it is."""
     found: Tables = {key: value for key, value in document.items() if _KEY.fullmatch(key) is None}

@@ -158,7 +158,7 @@ def shares_of(
     seconds: float | None = None,
     workload: str | None = None,
 ) -> dict[str, Any]:
-    """Return what `fluidcc.Shares` takes: counts of the ports that are set like the first, and of all NICs.
+    """Return what `fluidcc.studies.Shares` takes: counts of the ports that are set like the first, and of all NICs.
 
     Raises
     ------

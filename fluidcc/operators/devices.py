@@ -13,8 +13,9 @@ from fluidcc.errors import InputError
 from fluidcc.operators import NicSettings, SwitchPort, dcqcn_of, read_nic
 from fluidcc.operators.audit import worst_first
 from fluidcc.operators.behaviour import buffers_of
+from fluidcc.operators.config_files import listing
 from fluidcc.operators.nic_switches import off_in_words
-from fluidcc.operators.ports import PortGroup
+from fluidcc.operators.ports import PortGroup, shown
 from fluidcc.operators.unmarked import unmarked
 from fluidcc.scenario.frames import payloads, said
 from fluidcc.scenario.model import RED
@@ -189,6 +190,39 @@ def _told(kinds: Sequence[PortGroup], rate: float, red: RED) -> str:
     if port.red != red:
         source += ", changed"
     return f"Kmin {show(red.kmin, SIZE)}, Kmax {show(red.kmax, SIZE)}, Pmax {100 * red.pmax:g} % ({source})"
+
+
+def simulated(devices: Devices, links: Iterable[tuple[int, float]]) -> list[tuple[tuple[PortGroup, ...], list[str]]]:
+    """Return of each switch's file the kinds of ports that a fabric's links stand for, and what is said of the others.
+
+    Parameters
+    ----------
+    devices : Devices
+    links : iterable of (int, float)
+        As of `Devices.words`.
+
+    Returns
+    -------
+    list of (tuple of PortGroup, list of str)
+        The kinds that mark and have the speed of a kind that is nearest to some link's.
+    """
+    places = devices._places
+    rates: list[set[float]] = [set() for _ in places]
+    for place, rate in set(links) if places else ():
+        at = min(place, len(places) - 1)
+        rates[at].add(float(_nearest(places[at][1], rate).switch.rate))
+    # The ToR's file has the first two places.
+    files = [(0, 1), *((at,) for at in range(2, len(places)))] if places else []
+    found = []
+    for file in files:
+        kinds = dict.fromkeys(group for at in file for group in places[at][1])
+        used = {rate for at in file for rate in rates[at]}
+        marking = [group for group in kinds if group.switch.red is not None and group.switch.ecn]
+        chosen = tuple(group for group in marking if float(group.switch.rate) in used)
+        stay = [shown(group.switch.asic, name) for group in marking if group not in chosen for name in group.names]
+        said = [f"no link of the fabric has the speed of {listing(stay)}: left as they are"] if stay else []
+        found.append((chosen, said))
+    return found
 
 
 @public()

@@ -22,8 +22,10 @@ _FIELDS = {
 # What to do about a kind of finding: a field of `Words`.
 _SUGGESTIONS = {
     "PFC is off": "lossless",
+    "PFC is on for another queue than ECN": "lossy",
     "ECN is off": "marking",
     "marking was not read": "marking",
+    "green packets may go unmarked": "green",
     "no PFC watchdog": "watchdog",
     "the PFC watchdog only reports": "watchdog",
     "the PFC watchdog takes the port down": "watchdog",

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 SWITCH, NIC = "switch", "nic"
+_OF_ALL_PORTS = ("USER_PROGRAMMABLE_CC", "ROCE_CC_LEGACY_DCQCN")
 _NAMED = 4  # ports that a suggestion lists after the first
 
 
@@ -77,8 +78,16 @@ def set_fields(table: str, key: str, **fields: object) -> tuple[Change, ...]:
 
 
 def set_registers(**registers: int) -> tuple[Change, ...]:
-    """Return changes of a NIC's settings."""
-    return tuple(Change(NIC, name, value) for name, value in registers.items())
+    """Return changes of a NIC's settings, under the names that they are typed by."""
+    return tuple(Change(NIC, typed(name), value) for name, value in registers.items())
+
+
+def typed(name: str) -> str:
+    """Return a setting's name as ``mlxconfig`` takes it: with the port, except of those that all ports share.
+
+    A path of the driver stays as it is. Names are of mstflint's mlxconfig.
+    """
+    return name if "/" in name or name in _OF_ALL_PORTS else f"{name}_P1"
 
 
 def _pointer(parts: Iterable[str]) -> str:

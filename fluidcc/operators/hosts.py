@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from fluidcc.operators import NicSettings, SwitchPort
 from fluidcc.operators.finding import Finding
+from fluidcc.operators.sonic import USUAL_DSCP
 
 _ON_IP = 60  # bytes of IPv4, UDP, BTH, RETH and ICRC, which a switch's MTU counts with the payload
-_USUAL = 26  # RoCE's DSCP
 
 
 def _listed(numbers: Sequence[int]) -> str:
@@ -51,9 +51,20 @@ def host(port: SwitchPort, nic: NicSettings | None) -> Iterator[Finding]:
             "mlnx_qos -i IFACE --trust dscp, on each host",
         )
     right = [dscp for dscp, queue in queues.items() if queue in {port.queue, *lossless}]
+    sent = [tos >> 2 for tos in qos.tos] or [USUAL_DSCP]
+    pfc = qos.pfc or ()
+    for dscp, priority in qos.priorities if port.lossless and qos.trust == "dscp" and pfc else ():
+        if dscp in sent and queues.get(dscp) == port.queue and priority not in pfc:
+            yield Finding(
+                "bad",
+                "the host sends RoCE by a priority without PFC",
+                f"mlnx_qos maps DSCP {dscp} to priority {priority} and has PFC on for {_listed(pfc)}: no PAUSE stops "
+                "what the host sends",
+                f"mlnx_qos -i IFACE --dscp2prio set,{dscp},{port.priority}, on each host",
+            )
     for tos in qos.tos if right else ():
         if tos >> 2 not in right:
-            wanted = _USUAL if _USUAL in right else right[0]
+            wanted = USUAL_DSCP if USUAL_DSCP in right else right[0]
             yield Finding(
                 "bad",
                 "RoCE's packets go to another queue",

@@ -13,6 +13,7 @@ from fluidcc.operators.roce_queue import PFC_MAP
 from fluidcc.operators.traffic_class import TrafficClass
 from fluidcc.units import RATE, SIZE, show
 
+STOPS_ANOTHER = "PAUSE stops another queue"
 _KIB = 1024
 _USUAL = 200  # ms until a queue that stands paused is dealt with, and until it is as before
 
@@ -42,6 +43,8 @@ def traffic(port: SwitchPort, nic: NicSettings | None) -> Iterator[Finding]:
             )
         return
     if not found.dscps:
+        if port.marked_in_vain:  # which is said
+            return
         yield Finding(
             "bad",
             "no DSCP leads to this queue",
@@ -63,7 +66,7 @@ def traffic(port: SwitchPort, nic: NicSettings | None) -> Iterator[Finding]:
         wanted = {str(priority): queues[0] for priority, _, queues in found.pauses}
         yield Finding(
             "bad",
-            "PAUSE stops another queue",
+            STOPS_ANOTHER,
             f"{said}: its packets are sent on, and lost where they were to wait",
             f"set {_pairs(wanted)} in {PFC_MAP}|{found.pfc_queue_map}",
             set_fields(PFC_MAP, found.pfc_queue_map, **wanted),
@@ -275,8 +278,8 @@ def watchdog(port: SwitchPort) -> Iterator[Finding]:
         yield Finding(
             "warn",
             "the PFC watchdog may watch nothing",
-            f"no port has pfcwd_sw_enable: releases of SONiC since 202205 then watch no priority of {port.name}, "
-            "whatever PFC_WD says",
+            "no port has pfcwd_sw_enable: SONiC since 202205, and late builds of 202012, then watch no priority of "
+            f"{port.name}, whatever PFC_WD says (sonic-swss#2171)",
             f"set pfcwd_sw_enable of PORT_QOS_MAP|{port.name} to {listed}",
             set_fields("PORT_QOS_MAP", port.name, pfcwd_sw_enable=listed),
         )

@@ -13,7 +13,7 @@ from fluidcc.errors import InputError
 from fluidcc.operators.config_files import clip, label, listing, number, read_text
 from fluidcc.operators.nic_qos import NicQos, read_qos
 from fluidcc.operators.nvidia_settings import SETTINGS, UNUSED, canonical
-from fluidcc.operators.nvidia_text import PORT, base_name, dump_column, dump_lines, spelled, text_lines
+from fluidcc.operators.nvidia_text import PORT, base_name, dump_column, dump_lines, joined, spelled, text_lines
 from fluidcc.operators.unread_nics import vendor_of
 from fluidcc.scenario.frames import MTUS, active_mtu
 from fluidcc.surface import constructor, public
@@ -25,6 +25,7 @@ _EXPECTED = "`key = value` text, the output of `mlxconfig query`, or the driver'
 # First words of lines of mlnx_qos, which prints PFC, trust and classes; and how many of them tell it.
 _OF_MLNX_QOS, _ENOUGH = {"DCBX", "Priority", "dscp2prio", "PFC", "enabled", "tc"}, 3
 _NAMED = re.compile(r"[\w/.+-]+\((-?\d{1,20})\)", re.ASCII)  # True(1), ECN(0)
+_HEX = re.compile(r"0x[0-9a-fA-F]{1,8}", re.ASCII)
 _MOST_LISTED, _MOST_FILES = 20, 10_000
 _MTUS = ("active_mtu", "mtu")
 
@@ -133,7 +134,8 @@ def read_nic(path: str | os.PathLike[str], port: int = 1) -> NicSettings:
         folder = False
     if folder:
         return _settings(_Found(name, port), _folder_lines(Path(path), name), name, unknown_listed=False)
-    lines = [re.sub(r"^(>\s?)+", "", line) for line in read_text(path, _EXPECTED).splitlines()]  # quoted in mail
+    plain = joined(read_text(path, _EXPECTED).splitlines())
+    lines = [re.sub(r"^(>\s?)+", "", line) for line in plain]  # quoted in mail
     column, qos = dump_column(lines), read_qos("\n".join(lines))
     if column is None:
         return _settings(_Found(name, port, qos=qos), text_lines(lines, name), name, unknown_listed=True)
@@ -236,8 +238,9 @@ class _Found:
 
 def _value(name: str, text: str, where: str) -> float:
     """Parse one setting's value in the NIC's unit; registers hold whole numbers."""
+    text = text.strip("\"'")
     named = _NAMED.fullmatch(text)
-    text = named[1] if named else text
+    text = str(int(text, 16)) if _HEX.fullmatch(text) else named[1] if named else text
     setting = SETTINGS.get(name)
     if setting is None:
         low, high, what = 0.0, 2.0**32 - 1, "the register's value"
@@ -261,7 +264,8 @@ def _settings(found: _Found, lines: Iterator[tuple[str, ...]], source: str, *, u
     if not given:
         others = " and ".join(str(p) for p in sorted(found.others))
         have = f" for port {found.port} (it has port {others})" if others else ""
-        raise InputError(f"{found.file}: has no DCQCN setting{have}; give {_EXPECTED}, with names such as rpg_ai_rate")
+        named = "rpg_ai_rate" + (f" or RPG_AI_RATE_P{found.port}" if others else "")
+        raise InputError(f"{found.file}: has no DCQCN setting{have}; give {_EXPECTED}, with names such as {named}")
     ignored = [f"{name} = {given[name]:.15g}: {UNUSED[name](given[name])}" for name in given if name in UNUSED]
     ignored += [f"{name}: the source says N/A" for name in found.unset]
     ignored += [

@@ -70,6 +70,8 @@ UNUSED: dict[str, Callable[[float], str]] = {
     "cnp_dscp": _always(_LATE),
     "cnp_802p_prio": _always(_LATE),
     "cnp_prio_mode": _always(_LATE),
+    "cnp_res_prio_mode": _always(_LATE),
+    "cnp_dscp_mode": _always(_LATE),
     "roce_cc_prio_mask": _always("DCQCN is taken as on for the traffic modelled"),
     "roce_cc_algorithm": lambda v: (
         "the NIC does NOT run DCQCN with this choice; the model does" if v else "DCQCN, as modelled"
@@ -93,7 +95,8 @@ def enabling(side: str, priority: int) -> str:
 
 SWITCHES = frozenset(enabling(side, priority) for side in SIDES for priority in range(8))
 
-_ALIASES = {
+_ALIASES = {f"enableprio{priority}": enabling("rp", priority) for priority in range(8)}  # of WinOF-2
+_ALIASES |= {
     "clamptgtrateati": "clamp_tgt_rate_after_time_inc",
     "cnpprio": "cnp_802p_prio",
     # WinOF-2's; NVIDIA, "DCQCN CC parameters".

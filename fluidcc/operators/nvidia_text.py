@@ -30,6 +30,22 @@ _OF_PACKETS = re.compile(r"\s*(?:active_)?mtu\b")
 _RULE = re.compile(r"\s*[:=*_-]{3,}\s*")
 
 
+def joined(lines: list[str]) -> list[str]:
+    """Return lines with those that a backslash continues in the first of them; the others stay as blank ones."""
+    found: list[str] = []
+    first: int | None = None
+    for line in lines:
+        goes_on = line.rstrip().endswith("\\")
+        part = line.rstrip().removesuffix("\\")
+        if first is None:
+            found.append(part)
+        else:
+            found[first] += f" {part.strip()}"
+            found.append("")
+        first = (len(found) - 1 if first is None else first) if goes_on else None
+    return found
+
+
 def spelled(text: str) -> str:
     """Return a path, or a line with paths, in which the driver's switches of DCQCN have names of their own."""
     return _ENABLING.sub(r"\1/\1_enable_\2", text)

@@ -6,10 +6,10 @@ import dataclasses
 
 from fluidcc.operators.config_db import ConfigDB
 from fluidcc.operators.config_files import clip
+from fluidcc.operators.switches.description import ERRDISABLE
 from fluidcc.surface import constructor
 
 ACTIONS = ("drop", "forward", "alert")
-ERRDISABLE = "errdisable"  # of other systems: the port goes down
 # What the switch's own command takes [ms] (sonic-utilities, pfcwd).
 TIMES = {"detection_time": (100, 5000), "restoration_time": (100, 60000)}
 _POLL = (100, 3000)
@@ -53,7 +53,7 @@ class Watchdog:
         """Settings that a switch refuses, in words."""
         found = []
         if self.action not in ACTIONS and (self.sonic or self.action != ERRDISABLE):
-            found.append(f"action {clip(self.action)} is none of {', '.join(ACTIONS)}")
+            found.append(f"action {clip(self.action)} is none of {', '.join(ACTIONS)}, in lower case")
         for name, (low, high) in TIMES.items() if self.sonic else ():
             value = _milliseconds(getattr(self, name))
             if value is None or not low <= value <= high:
@@ -99,5 +99,5 @@ def watchdog_of(config: ConfigDB, port: str) -> Watchdog | None:
     everywhere = config.entry("PFC_WD", "GLOBAL") if "GLOBAL" in entries else {}
     big_red = str(everywhere.get("BIG_RED_SWITCH", "")).strip().lower() == "enable"
     times = {name: str(fields.get(name, "")).strip() for name in TIMES}
-    action = str(fields.get("action", _DEFAULT_ACTION)).strip().lower()
+    action = str(fields.get("action", _DEFAULT_ACTION)).strip()
     return Watchdog(action, **times, poll_interval=poll_interval(config), sonic=config.is_sonic, big_red=big_red)

@@ -10,7 +10,7 @@ from typing import Any
 from fluidcc.errors import InputError
 from fluidcc.operators.config_db import EXPECTED, Assumed, ConfigDB
 from fluidcc.operators.config_files import clip, label, listing
-from fluidcc.operators.roce_queue import BEST_RANK, Choice, queues_of
+from fluidcc.operators.roce_queue import BEST_RANK, Choice, marks, queues_of
 from fluidcc.operators.sonic import SwitchPort, describe
 from fluidcc.units import SIZE, show
 
@@ -158,16 +158,8 @@ def _roce(config: ConfigDB, queues: list[Choice]) -> list[Choice]:
     lossless = [choice for choice in queues if choice.queue in choice.pfc]
     if any(choice.rank == BEST_RANK for choice in lossless):
         return lossless
-    marking = [choice for choice in queues if choice not in lossless and _marks(config, choice)]
+    marking = [choice for choice in queues if choice not in lossless and marks(config, choice)]
     return [*marking, *lossless] if lossless else queues
-
-
-def _marks(config: ConfigDB, choice: Choice) -> bool:
-    """Tell whether a queue's profile turns ECN on."""
-    where = f"QUEUE|{choice.port}|{choice.queue} wred_profile"
-    name = config.reference(choice.fields.get("wred_profile"), "WRED_PROFILE", where)
-    fields = config.needed("WRED_PROFILE", name, where) if name else {}
-    return "unread" in fields or fields.get("ecn", "ecn_none") != "ecn_none"
 
 
 def _named(configs: Sequence[ConfigDB], port: str) -> list[tuple[str, str]]:

@@ -45,11 +45,30 @@ def queues_of(config: ConfigDB, port: str) -> list[Choice]:
     return found
 
 
+def marks(config: ConfigDB, choice: Choice) -> bool:
+    """Tell whether a queue's profile turns ECN on."""
+    where = f"QUEUE|{choice.port}|{choice.queue} wred_profile"
+    name = config.reference(choice.fields.get("wred_profile"), "WRED_PROFILE", where)
+    fields = config.needed("WRED_PROFILE", name, where) if name else {}
+    return "unread" in fields or fields.get("ecn", "ecn_none") != "ecn_none"
+
+
+def marking_alone(config: ConfigDB, port: str) -> tuple[int, ...]:
+    """Return the queues of a port that mark and are not lossless, where none that is lossless has a WRED profile."""
+    queues = queues_of(config, port)
+    if any(choice.rank == BEST_RANK for choice in queues):
+        return ()
+    return tuple(choice.queue for choice in queues if choice.queue not in choice.pfc and marks(config, choice))
+
+
 def qos_maps(config: ConfigDB, port: str) -> Fields:
-    """Return a port's entries of PORT_QOS_MAP as one; maps that it does not name are the switch's, of ``global``."""
+    """Return a port's entries of PORT_QOS_MAP as one; a map of DSCPs that it does not name is that of ``global``.
+
+    The switch ignores other maps there (sonic-swss, ``QosOrch::handleGlobalQosMap``).
+    """
     fields: Fields = {}
     for entry in config.by_port("PORT_QOS_MAP").get("global", ()):
-        fields = fields | {name: value for name, value in entry.items() if name.endswith("_map")}
+        fields = fields | {name: value for name, value in entry.items() if name == "dscp_to_tc_map"}
     for entry in config.by_port("PORT_QOS_MAP").get(port, ()):
         fields = fields | entry
     return fields

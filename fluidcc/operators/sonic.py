@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from fluidcc.errors import InputError
 from fluidcc.operators.config_db import EXPECTED, ConfigDB, Fields
 from fluidcc.operators.config_files import clip, label, listing, number
-from fluidcc.operators.pfc_watchdog import Watchdog, poll_interval, watchdog_of
-from fluidcc.operators.roce_queue import BEST_RANK, PFC_MAP, Choice, choose_queue, priorities_of
+from fluidcc.operators.pfc_watchdog import Watchdog
+from fluidcc.operators.port_fields import DEFAULT_MTU, MOST_BYTES, cabling, line_fields, pausing, shaping
+from fluidcc.operators.roce_queue import BEST_RANK, PFC_MAP, Choice, choose_queue, marking_alone
 from fluidcc.operators.switches import SONIC
 from fluidcc.operators.traffic_class import TABLES_READ, TrafficClass, traffic_class
 from fluidcc.surface import constructor, public
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from fluidcc.scenario.model import RED
 
 _MBPS = Rate(1e6 / 8)
-_MOST_BYTES = 1e13
 _MARKS_GREEN = {
     "ecn_none": False,
     "ecn_green": True,
@@ -33,7 +33,7 @@ _MARKS_GREEN = {
     "ecn_all": True,
 }
 _NEW_ECN = ("green_ect", "ecn_green")  # thresholds of marking alone, as proposed (sonic-swss#4719): names not settled
-_DEFAULT_MTU = 9100
+USUAL_DSCP = 26  # RoCE's
 _LOSSLESS = {"xoff", "xon", "headroom_type"}  # of a lossless profile; with the last the switch computes the others
 _TABLES_READ = {
     "CABLE_LENGTH",
@@ -51,6 +51,7 @@ _TABLES_READ = {
     "BUFFER_POOL",
     "NOTES",
     "LINES",
+    "DOUBTS",
     *TABLES_READ,
 }
 
@@ -167,6 +168,14 @@ class SwitchPort:
         What runs on the switch.
     typed : tuple of (str, str)
         Of other systems: a field of their words, and what to type instead of it here.
+    doubts : tuple of str
+        Why the file may be cut.
+    marking_alone : tuple of int
+        Queues of the port that mark and are not lossless, where no lossless one has a WRED profile.
+    strays : tuple of str
+        Rows of the file on queues and PFC whose port its table PORT does not have.
+    lossless_queues : tuple of int
+        Queues of the port that PFC pauses.
     """
 
     source: str
@@ -194,7 +203,7 @@ class SwitchPort:
     lossless_profile: str = ""
     dynamic_buffers: bool = False
     cable: float | None = None
-    mtu: float = _DEFAULT_MTU
+    mtu: float = DEFAULT_MTU
     watchdog: Watchdog | None = None
     watchdog_poll: str = ""
     wred_green: bool | None = None
@@ -221,6 +230,10 @@ class SwitchPort:
     asic: str = ""
     system: str = SONIC.system
     typed: tuple[tuple[str, str], ...] = ()
+    doubts: tuple[str, ...] = ()
+    marking_alone: tuple[int, ...] = ()
+    strays: tuple[str, ...] = ()
+    lossless_queues: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Convert the speed to SI: a number in SI, or text with a unit."""
@@ -237,6 +250,21 @@ class SwitchPort:
     def pauses(self) -> bool:
         """True if PFC is on and the priority group's buffers are such that it sends PAUSEs."""
         return self.lossless and not self.lossy_group
+
+    @property
+    def usual_queue(self) -> int | None:
+        """The queue of RoCE's usual DSCP; None where the file does not say."""
+        return dict(self.traffic.queues_of_dscp).get(USUAL_DSCP) if self.traffic is not None else None
+
+    @property
+    def paused_in_vain(self) -> bool:
+        """True of a lossless queue where RoCE's usual DSCP goes to another, which marks and is not lossless."""
+        return self.lossless and self.usual_queue in self.marking_alone
+
+    @property
+    def marked_in_vain(self) -> bool:
+        """True of a queue that marks where RoCE's usual DSCP goes to another, which is lossless and does not mark."""
+        return self.queue in self.marking_alone and self.usual_queue in self.lossless_queues
 
     @property
     def unwatched(self) -> bool:
@@ -314,7 +342,7 @@ def describe(config: ConfigDB, choice: Choice, up: int) -> SwitchPort:
     port, queue = choice.port, choice.queue
     fields = config.entry("PORT", port)
     notes: list[str] = []
-    if fields.get("admin_status") != "up":
+    if str(fields.get("admin_status", "")).strip().lower() != "up":
         notes.append(f"port {label(port)} is not administratively up")
     if "speed" not in fields and config.is_sonic:
         raise InputError(f'{config.name}: PORT|{label(port)} has no speed; add it in Mb/s, such as "speed": "100000"')
@@ -323,7 +351,7 @@ def describe(config: ConfigDB, choice: Choice, up: int) -> SwitchPort:
         rate = number(fields["speed"], f"{config.name}: PORT|{label(port)} speed", "Mb/s", 1, 1e8) * _MBPS
     notes.extend(label(note) for note in config.table("NOTES", needed=False))
     ignored: list[str] = []
-    of_lines = _line_fields(config, port)
+    of_lines = line_fields(config, port)
     sends_pause = of_lines.pop("sends_pause", True)
     for table in ("QUEUE", "BUFFER_PG", "BUFFER_QUEUE"):
         others = config.remote(table)
@@ -335,7 +363,7 @@ def describe(config: ConfigDB, choice: Choice, up: int) -> SwitchPort:
             "the queue is modelled as the only one that its port serves"
         )
     return SwitchPort(
-        source=config.name,
+        source=config.source,
         name=label(port),
         rate=rate,
         ports=up,
@@ -343,18 +371,22 @@ def describe(config: ConfigDB, choice: Choice, up: int) -> SwitchPort:
         priority=choice.pfc.get(queue, queue),
         lossless=queue in choice.pfc and sends_pause and not of_lines.get("negotiated"),
         lossless_priorities=tuple(sorted(choice.pfc.values())),
+        lossless_queues=tuple(sorted(choice.pfc)),
         **_marking(config, choice, rate, notes, ignored),
         **_buffers(config, port, choice.pfc.get(queue, queue), notes, ignored),
         **_egress(config, port, queue),
-        **_cabling(config, port),
-        **_pausing(config, port),
+        **cabling(config, port),
+        **pausing(config, port),
         **of_lines,
-        **_shaping(config, choice),
+        **shaping(config, choice),
         up=str(fields.get("admin_status", "")).strip().lower() == "up",
         assumed_rate="speed" not in fields,
         asic=config.asic if len(config.asics) > 1 else "",
         system=config.system.system,
         traffic=traffic_class(config, port, queue, choice.pfc.get(queue, queue)),
+        marking_alone=marking_alone(config, port),
+        doubts=tuple(label(each) for each in (*config.table("DOUBTS", needed=False), *config.without_ports)),
+        strays=tuple(map(label, config.strays)),
         notes=tuple(notes),
         ignored=(*ignored, *_tables_left(config)),
     )
@@ -391,7 +423,7 @@ def _marking(config: ConfigDB, choice: Choice, rate: float, notes: list[str], ig
     for key_of in (fields_of["kmin"], fields_of["kmax"]) if shares is None else ():
         if key_of not in fields:
             raise InputError(f'{place} has no {key_of}; add it in bytes, such as "{key_of}": "1048576"')
-        thresholds.append(number(fields[key_of], f"{place} {key_of}", "bytes", 0, _MOST_BYTES))
+        thresholds.append(number(fields[key_of], f"{place} {key_of}", "bytes", 0, MOST_BYTES))
     if key not in fields:
         notes.append(f"WRED_PROFILE|{label(name)} has no {key}: taken as 100%, the switch interface's default")
     percent = number(fields.get(key, 100), f"{place} {key}", "percent", 0, 100, integer=config.is_sonic)
@@ -505,7 +537,7 @@ def _lossless_profile(config: ConfigDB, port: str) -> str:
 
 
 def _size(source: Fields, key: str, at: str) -> float | None:
-    return number(source[key], f"{at} {key}", "bytes", 0, _MOST_BYTES) if key in source else None
+    return number(source[key], f"{at} {key}", "bytes", 0, MOST_BYTES) if key in source else None
 
 
 def _power(source: Fields, at: str) -> float | None:
@@ -539,59 +571,6 @@ def _egress(config: ConfigDB, port: str, queue: int) -> Fields:
     if limit is None:
         return {}
     return {"queue_limit": limit + (_size(fields, "size", place) or 0.0), "queue_profile": label(name)}
-
-
-def _pausing(config: ConfigDB, port: str) -> Fields:
-    """Return the port's own switches of PFC and of its watchdog."""
-    lists = any("pfcwd_sw_enable" in fields for rows in config.by_port("PORT_QOS_MAP").values() for fields in rows)
-    watched = priorities_of(config, port, "pfcwd_sw_enable") if lists else None
-    return {
-        "asymmetric": str(config.entry("PORT", port).get("pfc_asym", "")).strip().lower() == "on",
-        "watched_priorities": None if watched is None else tuple(sorted(watched)),
-        "watchdog_unsaid": not config.is_sonic and "PFC_WD" not in config.tables,
-    }
-
-
-def _line_fields(config: ConfigDB, port: str) -> Fields:
-    """Return what single lines of another system's text say of a port, in words."""
-    if config.is_sonic:
-        return {}
-    fields = config.table("LINES")[port]
-    lines = tuple((label(line), why, typed) for line, why, typed in fields["overrides"])
-    buffers = tuple(label(line) for line in fields["buffers"])
-    kept = {name: fields[name] for name in ("negotiated", "sends_pause")}
-    return {**kept, "overrides": lines, "buffer_lines": buffers, "typed": tuple(sorted(fields["typed"].items()))}
-
-
-def _shaping(config: ConfigDB, choice: Choice) -> Fields:
-    """Return the scheduler that limits a queue's rate in bytes."""
-    where = f"QUEUE|{choice.port}|{choice.queue} scheduler"
-    name = config.reference(choice.fields.get("scheduler"), "SCHEDULER", where)
-    table = config.table("SCHEDULER", needed=False)
-    fields = config.entry("SCHEDULER", name) if name in table else {}
-    if "pir" not in fields or str(fields.get("meter_type", "bytes")).strip().lower() != "bytes":
-        return {}
-    most = number(fields["pir"], f"{config.name}: SCHEDULER|{label(name)} pir", "bytes per second", 0, _MOST_BYTES)
-    return {"shaper": most or None, "scheduler": label(name)}
-
-
-def _cabling(config: ConfigDB, port: str) -> Fields:
-    """Return the fields that set a port's headroom, and the watchdog over its PAUSEs."""
-    lengths = []
-    for table in config.table("CABLE_LENGTH", needed=False):
-        given = config.entry("CABLE_LENGTH", table).get(port)
-        if given is not None:
-            text = str(given).strip().lower().removesuffix("m")
-            lengths.append(number(text, f"{config.name}: CABLE_LENGTH|{label(table)} {label(port)}", "m", 0, 1e6))
-    fields = config.entry("PORT", port)
-    mtu = number(fields.get("mtu", _DEFAULT_MTU), f"{config.name}: PORT|{label(port)} mtu", "bytes", 64, 1e6)
-    return {
-        "cable": max(lengths, default=None),
-        "mtu": mtu,
-        "dynamic_buffers": config.localhost.get("buffer_model") == "dynamic",
-        "watchdog": watchdog_of(config, port),
-        "watchdog_poll": poll_interval(config),
-    }
 
 
 def _tables_left(config: ConfigDB) -> list[str]:

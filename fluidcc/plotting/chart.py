@@ -63,7 +63,7 @@ def draw_chart(
     if len(names) != 2:
         raise InputError(f"plot: the chart is over {len(names)} names; it can be drawn over two")
     texts = [labels.get(name, f"{name} [SI]") for name in names]
-    scales = [_scale(text) for text in texts]
+    scales = [scale_of(text) for text in texts]
     x, y = (data[name].values / scale for name, scale in zip(names, scales, strict=True))
     values = data["root"].values.T
     known = np.abs(values[np.isfinite(values)])
@@ -104,7 +104,7 @@ def _draw_oscillations(axis: Any, oscillations: SweepResult, names: list[str], s
     axis.plot([], [], color=colour(2), lw=0.9, label="the run's queue oscillates by [KB]")
 
 
-def _scale(label: str) -> float:
+def scale_of(label: str) -> float:
     """SI units in the unit that ends a label; 1 if it names none."""
     unit = re.search(r"\[([A-Za-zµμ]+)\]$", label)
     if unit is None:

@@ -28,14 +28,18 @@ def plot_wai(found: WaiSweep, *, title: str | None = None) -> Picture:
     picture, axes = figure(1, 3, size=(14.0, 4.4))
     queue, used, fair = axes[0]
     closed = data.fairness_time.sel(engine=CLOSED)
-    size, size_unit = units.scale_of(float(np.nanmax(data.queue_p95)), units.SIZE)
+    size, size_unit = units.scale_of(float(np.nanmax(data["queue_bytes.p95"])), units.SIZE)
     time, time_unit = units.scale_of(float(np.nanmax(data.fairness_time)), units.TIME)
     for engine in data.engine.values:
         name, style = _NAMES.get(engine, engine), _STYLES[engine]
         at = data.sel(engine=engine)
-        queue.plot(data.w_ai, at.queue_mean / size, label=f"{name}, mean" if engine == "packet" else name, **style)
+        queue.plot(
+            data.w_ai, at["queue_bytes.mean"] / size, label=f"{name}, mean" if engine == "packet" else name, **style
+        )
         if engine == "packet":
-            queue.plot(data.w_ai, at.queue_p95 / size, "^", color=style["color"], mfc="none", label="packets, p95")
+            queue.plot(
+                data.w_ai, at["queue_bytes.p95"] / size, "^", color=style["color"], mfc="none", label="packets, p95"
+            )
         used.plot(data.w_ai, at.utilisation, label=name, **style)
         fair.plot(data.w_ai, at.fairness_time / time, label=name, **style)
         never = np.isnan(at.fairness_time.values)

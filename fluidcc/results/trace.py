@@ -157,7 +157,7 @@ class Trace(DatasetResult):
         ----------
         title : str
             The scenario's own if not given.
-        equilibrium : fluidcc.Equilibrium, optional
+        equilibrium : fluidcc.theory.Equilibrium, optional
             Drawn as lines.
 
         Returns

@@ -62,7 +62,7 @@ def make_bistability(figure: Figure, folder: Path, quick: bool) -> Result:
         "cycle_10_flows_queue_min_bytes": cycle.low,
         "cycle_10_flows_queue_max_bytes": cycle.high,
         "cycle_10_flows_period_s": cycle.period,
-        "equilibrium_10_flows_queue_bytes": float(fixed_point.queue_mean),
+        "equilibrium_10_flows_queue_bytes": float(fixed_point["queue_bytes.mean"]),
         "equilibrium_10_flows_is_equilibrium": str(fixed_point.kind.values) == "equilibrium",
         "one_flow_more_than_8_sets_it_cycling": str(perturbed.sel(branch="up", n=9).kind.values) == "cycle",
     }
@@ -87,6 +87,7 @@ def make_bistability(figure: Figure, folder: Path, quick: bool) -> Result:
         "starts: at line rate with alpha 1, and at the rates and alpha of the equilibrium with empty queues; a third "
         "might find more",
         "beyond 14 flows the RED ramp does not reach p*, and there is no equilibrium",
+        "the cycle ends in a fold at 8.29 flows; over g and Kmin: fc.studies.bistable_region (docs: limit cycles)",
         *(("quick: fewer flows and delays",) if quick else ()),
     )
     data = _dataset(moved, started, grid)

@@ -37,9 +37,11 @@ def make_wai(figure: Figure, folder: Path, quick: bool) -> Result:
     fair = packet.fairness_time / closed.fairness_time
     values: dict[str, float | bool] = {
         "boundary_bytes": boundary,
-        "fluid_queue_off_bytes": float(np.abs(fluid.queue_mean - closed.queue_mean).max()),
-        "packet_queue_beyond_ratio_least": float((packet.queue_mean / closed.queue_mean)[beyond].min()),
-        "packet_p95_up_to_boundary_bytes": float(packet.queue_p95[found.w_ai <= boundary].max()),
+        "fluid_queue_off_bytes": float(np.abs(fluid["queue_bytes.mean"] - closed["queue_bytes.mean"]).max()),
+        "packet_queue_beyond_ratio_least": float(
+            (packet["queue_bytes.mean"] / closed["queue_bytes.mean"])[beyond].min()
+        ),
+        "packet_p95_up_to_boundary_bytes": float(packet["queue_bytes.p95"][found.w_ai <= boundary].max()),
         "fairness_fluid_ratio_worst": _farthest(fluid.fairness_time / closed.fairness_time),
         "fairness_packet_ratio_worst": _farthest(fair[found.w_ai >= FAIRNESS_FROM]),
         "fairness_packet_never": float(np.isnan(packet.fairness_time).sum()),

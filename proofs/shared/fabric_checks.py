@@ -9,7 +9,7 @@ import numpy as np
 
 from fluidcc.proofs.shared.slowdowns import Compared, by_seed, lacking, of_numbers, ratio
 from fluidcc.proofs.verdict.figure import Check
-from fluidcc.workloads.fabrics.slowdown import Slowdown
+from fluidcc.workloads.fabrics.slowdowns import Slowdown
 from fluidcc.workloads.fabrics.study import FabricStudy, interval
 
 _ROUNDING = 1e-9  # of a slowdown: times are whole picoseconds

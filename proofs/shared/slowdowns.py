@@ -15,7 +15,7 @@ from fluidcc.plotting.fabrics import queues_above
 from fluidcc.proofs.shared.runs import variable
 from fluidcc.proofs.verdict.figure import Figure
 from fluidcc.workloads.fabrics.evaluate import fabric
-from fluidcc.workloads.fabrics.slowdown import PERCENTILES
+from fluidcc.workloads.fabrics.slowdowns import PERCENTILES
 from fluidcc.workloads.fabrics.study import FabricStudy, interval
 
 _QUEUE_POINTS = 400  # of a queue's distribution in the data

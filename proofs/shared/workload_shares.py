@@ -1,4 +1,4 @@
-"""Statements of papers on flow sizes in published workloads, against the tables of `fluidcc.poisson_flows`."""
+"""Statements of papers on flow sizes in published workloads, against the tables of `fluidcc.fabrics.poisson_flows`."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ def share_below(table: str, size: float) -> float:
 
 def drawn(table: str) -> np.ndarray:
     """Sizes of some 200 000 flows [bytes]."""
-    from fluidcc import poisson_flows
-    from fluidcc.builders.workloads import SIZES
+    from fluidcc.builders.workloads import SIZES, poisson_flows
 
     at, share = np.array(SIZES[table]).T
     mean = float(np.diff(share) @ (at[1:] + at[:-1]) / 2)

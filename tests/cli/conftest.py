@@ -10,6 +10,9 @@ import pytest
 import typer
 
 from fluidcc.cli.app import app
+from tests.shapes import full_columns
+
+__all__ = ["full_columns"]
 
 
 @pytest.fixture(autouse=True, scope="package")

@@ -229,11 +229,14 @@ def test_the_printed_command_runs_the_same(capsys: pytest.CaptureFixture[str]) -
     assert "--delay 5us " in ring
 
 
+LINKS = [(0, 12.5e9), (1, 12.5e9), (2, 50e9)]  # places and rates of a fabric's links
+
+
 def test_every_tiers_switch_gets_its_patch() -> None:
     """A ToR's ports to hosts and up, the tier above from its own file, and the NIC once."""
     other = str(EXAMPLES / "fabric-400g" / "config_db.json")
     sources = [FILES[0], other, FILES[1]]
-    made = cli._typed(Request("dcqcn", sources=sources), read(sources, None), POINT)
+    made = cli._typed(Request("dcqcn", sources=sources), read(sources, None), POINT, LINKS)
     assert set(made) == {"", "tier2"}
     assert made[""].registers.keys() == {"dce_tcp_g"}
     assert made["tier2"].registers == {}
@@ -247,9 +250,9 @@ def test_every_tiers_switch_gets_its_patch() -> None:
     assert {each["green_max_threshold"] for each in new.values()} == {"1600000", "2097152"}  # as they were
     assert "changes 24 ports" in made["tier2"].notes[0]
     assert "ecnconfig.txt" not in made["tier2"].files
-    nic = cli._typed(Request("dcqcn", sources=FILES[1:]), read(FILES[1:], None), POINT)
+    nic = cli._typed(Request("dcqcn", sources=FILES[1:]), read(FILES[1:], None), POINT, LINKS)
     assert (nic[""].patch, nic[""].registers.keys()) == ([], {"dce_tcp_g"})
-    assert cli._typed(Request("dcqcn", sources=FILES), read(FILES, None), {}) == {}
+    assert cli._typed(Request("dcqcn", sources=FILES), read(FILES, None), {}, LINKS) == {}
 
 
 def test_a_step_stays_one() -> None:
@@ -297,7 +300,7 @@ def test_why_there_is_nothing_to_type(
     found = np.ones((1, len(race.MEASURES), 4, 2))
     found[0, 0, :, 0], found[0, 1, :, 0], found[0, 3, :, 0] = small, large, 2.0
     racer = race.Racer("s1", {"kmin": 5e4}, found)
-    tuned = fc.FabricTuning(
+    tuned = fc.studies.FabricTuning(
         space=space_of({"kmin": (1e3, 1e5)}), rule=race.Rule(("slowdown.small.p99", "slowdown.large.p99")),
         topology=AT_400G, cases=[{"workload": "hadoop"}], says=("hadoop at 50 % load",), start={"kmin": 1e4},
         yardsticks={}, racers=[racer], best=None, proofs={"s1": racer}, plateau={}, irrelevant=[], runs=8, flows=[{}],

@@ -14,7 +14,7 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.compiling.settings import our_settings
-from fluidcc.dde import boundary, collocation, history, mesh, solution
+from fluidcc.dde import boundary, collocation, history, mesh, periodic, solution
 from fluidcc.dde import integrate as integrate_module
 from fluidcc.dde import kernels as kernels_module
 from fluidcc.dde.kernels import Same
@@ -410,7 +410,7 @@ class Moves:
         self.moves, self.asked, self.profiles = list(moves), [], []
         monkeypatch.setattr(collocation, "_phase", lambda guess: 0.5 * np.arange(16.0))
         monkeypatch.setattr(collocation, "_linear", self.linear)
-        monkeypatch.setattr(collocation, "_newton_step", self.step)
+        monkeypatch.setattr(collocation, "newton_step", self.step)
 
     def linear(self, kernels: Any, vector: Any, profile: Any) -> Any:
         self.profiles.append((vector.copy(), profile.x.copy(), profile.period))
@@ -493,13 +493,13 @@ def test_equations_are_solved_to_their_own_scales() -> None:
     whole = matrix.copy()
     whole[4, 4:] = 0.0
     scale = 10.0 ** rng.integers(-5, 5, size=6)
-    found = collocation._newton_step(at, columns, rows, right, scale)
+    found = collocation.newton_step(at, columns, rows, right, scale)
     assert found is not None
     np.testing.assert_allclose(found, np.linalg.solve(whole, right), rtol=1e-8)
-    assert collocation._newton_step(at, columns, rows, right * np.nan, scale) is None
-    assert collocation._newton_step(at, [columns[0], np.inf * columns[1]], rows, right, scale) is None
+    assert collocation.newton_step(at, columns, rows, right * np.nan, scale) is None
+    assert collocation.newton_step(at, [columns[0], np.inf * columns[1]], rows, right, scale) is None
     rows[1] = np.append(matrix[5, :4], [0.0, 1.0])
-    assert collocation._newton_step(at, [0 * columns[0], columns[1]], rows, right, scale) is None
+    assert collocation.newton_step(at, [0 * columns[0], columns[1]], rows, right, scale) is None
 
 
 def test_a_course_at_rest_has_even_intervals() -> None:
@@ -583,9 +583,9 @@ def test_multipliers_of_1_but_for_their_error_are_no_end(monkeypatch: pytest.Mon
 
     def eigs(_: Any, count: int, **options: Any) -> np.ndarray:
         asked.append(count)
-        return np.full(count, 1 - collocation.ONE if count == 6 else 0.5, complex)
+        return np.full(count, 1 - periodic.ONE if count == 6 else 0.5, complex)
 
-    monkeypatch.setattr(collocation, "eigs", eigs)
+    monkeypatch.setattr(periodic, "eigs", eigs)
     multipliers(monkeypatch, [np.diag(0.5 * np.ones(210))])
     assert asked == [6, 12]
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
-from docs.pages import addresses, commands, errata, found, gallery, results
+from docs.pages import addresses, commands, errata, extension, found, gallery, results
 from docs.pages.words import escape
 from fluidcc.proofs.verdict.figure import status
 
@@ -103,3 +104,11 @@ def test_what_a_page_loads_from_elsewhere_is_seen() -> None:
     assert addresses.loaded_by(own) == []
     for loads in ('<script src="https://x.org/a.js">', '<link href="//x.org/a.css">', '<img src="http://x.org/a.png">'):
         assert len(addresses.loaded_by(own + loads)) == 1
+
+
+def test_a_name_that_was_moved_leaves_no_page(tmp_path: Path) -> None:
+    """Notice a build that fails where an older one has left the page of a name under its old group."""
+    for name in ("fluidcc.sweep", "fluidcc.wai_sweep"):
+        (tmp_path / f"{name}.rst").write_text(name)
+    extension.drop_stubs(tmp_path, ".. autosummary::\n\n   fluidcc.sweep\n   fluidcc.studies.wai_sweep\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["fluidcc.sweep.rst"]

@@ -70,6 +70,17 @@ def test_samples_are_python(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_blocks_fit_the_page(page: Path) -> None:
+    """Notice a line that scrolls at 1280 px, where 91 characters fit, or a comment that hides behind a command."""
+    blocks = re.findall(
+        r"^```(?:sh|python|toml)\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+    lines = [line for block in blocks for line in block.splitlines()]
+    assert [line for line in lines if len(line) > 90] == []
+    assert [line for line in lines if re.search(r"\S\s+# ", line)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_files_that_a_page_names_exist(page: Path) -> None:
     rooms = "tests|fluidcc|benchmarks|examples|mutants|notebooks"
     for name in re.findall(rf"(?<![\w/.-])(?:{rooms})/[\w/.*-]*[\w*]", page.read_text(encoding="utf-8")):

@@ -13,6 +13,7 @@ import pytest
 from fluidcc.engines.run import simulate
 from fluidcc.operators.reach import reach
 from fluidcc.theory.control.equilibrium import equilibrium
+from tests.shapes import give_depth
 
 
 def remembered(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -45,6 +46,7 @@ def short_audits(seeds: int = 2, opens: str = "12.5ms", closes: str = "25ms") ->
             patch.setattr(f"fluidcc.operators.{module}.OPENS", opens)
             patch.setattr(f"fluidcc.operators.{module}.CLOSES", closes)
         patch.setattr("fluidcc.operators.reach.UNTIL", "200ms")
+        give_depth(patch)
         for module, name, function in _ONCE:
             patch.setattr(importlib.import_module(module), name, function)
         yield patch

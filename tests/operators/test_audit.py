@@ -8,6 +8,7 @@ import pytest
 import fluidcc as fc
 from fluidcc.operators.checks import ecn_bound
 from tests.operators.short_audits import short_audits
+from tests.shapes import give_depth
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g"
 
@@ -107,7 +108,9 @@ def test_a_fixed_point_that_no_start_reaches_says_so(sample):
     assert "settle at" not in finding.why
 
 
-def test_a_fixed_point_that_is_reached_says_so(tmp_path):
+def test_a_fixed_point_that_is_reached_says_so(tmp_path, monkeypatch):
+    give_depth(monkeypatch)
+
     def mild(config):
         config["WRED_PROFILE"]["AZURE_LOSSLESS"] |= {
             "green_min_threshold": "12500",
@@ -231,7 +234,7 @@ def test_values_for_machines_name_files_and_places(tmp_path):
         "value": "500000",
     }
     (change,) = changes["rpg_ai_rate is beyond mlxconfig's field"]
-    assert change == {"file": str(nic), "path": "RPG_AI_RATE", "value": 131071}
+    assert change == {"file": str(nic), "path": "RPG_AI_RATE_P1", "value": 131071}
 
 
 @pytest.mark.usefixtures("short")

@@ -106,7 +106,7 @@ class Files:
                 files = files.table(table, key, **{field: change.value})
             else:
                 assert change.file.endswith("nic.txt")
-                files = files.settings(**{change.path: int(change.value)})
+                files = files.settings(**{change.path.removesuffix("_P1"): int(change.value)})
         return files
 
 
@@ -361,6 +361,7 @@ CASES = [
         dataclasses.replace(BASE, later={"RPG_AI_RATE": 20}),
     ),
     Case("no NIC settings", "warn", dataclasses.replace(BASE, nic=None), BASE, _MOVED),
+    Case("rows name ports that PORT lacks", "warn", BASE.table("QUEUE", "etp1|3", scheduler="scheduler.0"), BASE),
     Case(
         "DCQCN is off for this priority",
         "bad",
@@ -817,6 +818,10 @@ RULES: list[tuple[str, list[Callable[..., Files]]]] = [  # each way that a sugge
         r"take pir out of SCHEDULER\|(\S+), or scale what follows to its rate",
         [lambda f, name: f.table("SCHEDULER", name, pir=None)],
     ),
+    (
+        r"write names of table PORT in place of aliases and ranges, or delete the rows",
+        [lambda f: f.without("QUEUE", "etp1|3")],
+    ),
     (r"give --nic FILE", [lambda f: dataclasses.replace(f, nic=BASE.nic)]),
     (r"set ROCE_CC_PRIO_MASK_P1 to (\d+)", [lambda f, mask: f.settings(ROCE_CC_PRIO_MASK=int(mask))]),
     (
@@ -1057,9 +1062,15 @@ def test_every_kind_of_finding_has_its_cases() -> None:
     assert all(severity in kinds[kind] for kind, severity in covered.items())
 
 
-# Of files that are no config_db.json (test_switch_overrides.py), of all ports (test_ports.py), of hosts
-# (test_nic_hosts.py), or of engines that another one contradicts (test_retracted.py).
+# Of files that are no config_db.json (test_switch_overrides.py, test_switch_spellings.py), of ports (test_ports.py),
+# of hosts (test_nic_hosts.py, test_field_spellings.py), or of engines that contradict each other (test_retracted.py).
 ELSEWHERE = {
+    "the NIC limits every flow",
+    "PFC is on for another queue than ECN",
+    "ECN is on for another queue than PFC",
+    "the text may be cut",
+    "the port is slower than 1 Gb/s",
+    "the host sends RoCE by a priority without PFC",
     "hosts use another priority",
     "the host's PFC is of another priority",
     "the host does not trust DSCP",

@@ -139,14 +139,14 @@ def test_the_nics_times_among_themselves() -> None:
     assert [*alpha] == ["alpha's period is shorter than the CNP interval"]
     timer = words(checks.nic(slow, None, dataclasses.replace(base, timer=3e-6)))["rates rise between CNPs"]
     assert timer.suggest == "raise it above 4"
-    assert timer.apply == (Change("nic", "RPG_TIME_RESET", 5),)
+    assert timer.apply == (Change("nic", "RPG_TIME_RESET_P1", 5),)
     odd = dataclasses.replace(base, timer=3e-6, cnp_interval=4.5e-6, alpha_timer=5e-6)
     assert words(checks.nic(slow, None, odd))["rates rise between CNPs"].apply[0].value == 5
     fast = dataclasses.replace(base, byte_counter=19_999.0)
     (found,) = checks.nic(slow, None, fast)
     assert "byte counter dominates" in found.what
-    assert found.apply == (Change("nic", "RPG_BYTE_RESET", 20_000),)
-    quicker = (Change("nic", "RPG_BYTE_RESET", 0), Change("nic", "RPG_TIME_RESET", 100))
+    assert found.apply == (Change("nic", "RPG_BYTE_RESET_P1", 20_000),)
+    quicker = (Change("nic", "RPG_BYTE_RESET_P1", 0), Change("nic", "RPG_TIME_RESET_P1", 100))
     cases = [(101e-6, 4e-6, 4e-6, 2), (100e-6, 4e-6, 4e-6, 1), (200e-6, 10e-6, 10e-6, 2), (200e-6, 11e-6, 4e-6, 1)]
     for timer, cnp, cuts, wanted in [*cases, (200e-6, 4e-6, 11e-6, 1)]:
         each = dataclasses.replace(base, timer=timer, cnp_interval=cnp, alpha_timer=cnp, rate_decrease_interval=cuts)
@@ -157,7 +157,7 @@ def test_the_nics_times_among_themselves() -> None:
         found = list(checks.nic(slow, None, dataclasses.replace(base, timer=timer, byte_counter=counter)))
         assert [each.apply[0].value for each in found] == ([] if wanted is None else [wanted])  # 1 TB stands for off
     (found,) = checks.nic(slow, None, dataclasses.replace(base, timer=6.5534e-6))
-    assert found.apply == (Change("nic", "RPG_BYTE_RESET", 2**15 - 1),)  # all that it holds
+    assert found.apply == (Change("nic", "RPG_BYTE_RESET_P1", 2**15 - 1),)  # all that it holds
 
 
 def test_the_nics_switches() -> None:
@@ -184,7 +184,7 @@ def test_the_nics_switches() -> None:
     for name, most in (("rpg_byte_reset", 2**15 - 1), ("rpg_ai_rate", 2**17 - 1)):
         assert not list(checks.nic(port(), NicSettings({name: float(most)}, "nic"), quiet))
         (wide,) = checks.nic(port(), NicSettings({name: most + 1.0}, "nic"), quiet)
-        assert wide.apply == (Change("nic", name.upper(), 0 if name == "rpg_byte_reset" else most),)
+        assert wide.apply == (Change("nic", f"{name.upper()}_P1", 0 if name == "rpg_byte_reset" else most),)
 
 
 def test_least_rates_that_overload_a_port() -> None:
@@ -192,9 +192,9 @@ def test_least_rates_that_overload_a_port() -> None:
     slow = dataclasses.replace(SCHEME, min_rate=fc.units.Rate(1.25e6))
     assert not list(checks.least_rates(port(), slow, 9989))
     (found,) = checks.least_rates(port(), slow, 9990)
-    assert found.apply == (Change("nic", "RPG_MIN_RATE", 10),)
+    assert found.apply == (Change("nic", "RPG_MIN_RATE_P1", 10),)
     (found,) = checks.least_rates(port(), slow, 10_000)
-    assert found.apply == (Change("nic", "RPG_MIN_RATE", 9),)
+    assert found.apply == (Change("nic", "RPG_MIN_RATE_P1", 9),)
     (found,) = checks.least_rates(port(), slow, 100_000)
     assert found.apply == ()
     assert "99900 flows or fewer" in found.suggest

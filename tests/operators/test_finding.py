@@ -19,7 +19,7 @@ def test_changes_go_where_they_say() -> None:
     assert (
         Change("switch", "/QUEUE/Ethernet1~11|3/wred_profile", "W"),
         Change("switch", "/QUEUE/Ethernet1~11|3/size", "5"),
-        Change("nic", "RPG_AI_RATE", 7),
+        Change("nic", "RPG_AI_RATE_P1", 7),
     ) == BOTH
 
 
@@ -35,7 +35,7 @@ def test_an_asic_goes_before_the_switchs_paths_alone() -> None:
     assert [change.path for change in found.within("asic1").apply] == [
         "/asic1/QUEUE/Ethernet1~11|3/wred_profile",
         "/asic1/QUEUE/Ethernet1~11|3/size",
-        "RPG_AI_RATE",
+        "RPG_AI_RATE_P1",
     ]
 
 

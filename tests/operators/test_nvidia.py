@@ -131,6 +131,7 @@ def test_names_of_windows(read):
         "rpg_min_dec_fac": 51,
         "rpg_gd": 10,
         "rate_to_set_on_first_cnp": 3000,
+        "roce_rp_enable_3": 1,
     }
 
 

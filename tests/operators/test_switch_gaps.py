@@ -254,7 +254,7 @@ def test_eos_may_turn_pfc_off_everywhere(lines: str, lossless: bool, tmp_path: P
 def test_a_profile_of_eos_that_no_port_names_is_to_be_named(tmp_path: Path) -> None:
     """Its lines were advised once more, with other thresholds."""
     path, text = sample(tmp_path, "eos.txt")
-    path.write_text(f"{text[: text.index('interface ')]}interface Ethernet1\n   speed 400g\n")
+    path.write_text(f"{text[: text.index('interface ')]}interface Ethernet1\n   speed 400g\nend\n")
     found = said(read_ports(path)[0][0].switch, path.read_text())
     for what in ("ECN is off", "PFC is off"):
         assert found[what].suggest == "service-profile ROCE at Ethernet1"

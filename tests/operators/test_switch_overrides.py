@@ -12,8 +12,9 @@ from fluidcc.operators.checks import buffers, marking
 from fluidcc.operators.dialect import in_words
 from fluidcc.operators.finding import Finding
 from fluidcc.operators.ports import read_ports
-from fluidcc.operators.switches import IOS_XR, eos, junos, nvue, nxos, reader_of
+from fluidcc.operators.switches import eos, junos, nvue, nxos, reader_of
 from fluidcc.operators.switches.description import Description
+from fluidcc.operators.switches.unread_systems import IOS_XR
 
 # -- Junos -------------------------------------------------------------------------------------------------------------
 
@@ -189,7 +190,7 @@ def test_members_have_the_lines_and_the_profile_of_their_port_channel() -> None:
     member = "interface Ethernet2\n   channel-group 7 mode active\n"
     assert of(eos.read(f"{EOS}{channel}{member}"), "Ethernet2") == ({3: True}, {3: 3})
     assert of(eos.read(f"{EOS}{member}   priority-flow-control off\n{channel}"), "Ethernet2") == ({3: True}, {})
-    assert [*eos.read(f"{EOS}{channel}interface Ethernet1.100\n").interfaces] == ["Ethernet1"]
+    assert [*eos.read(f"{EOS}{channel}{member}interface Ethernet1.100\n").interfaces] == ["Ethernet1", "Ethernet2"]
 
 
 def test_a_profile_of_eos_that_the_file_lacks_is_refused_by_name() -> None:
@@ -215,7 +216,8 @@ def test_where_dscps_do_not_decide_none_is_said_to_lead_to_the_queue(line: str, 
 def test_a_watchdog_that_takes_the_port_down_is_no_drop(tmp_path: Path) -> None:
     path = tmp_path / "eos.txt"
     for action, what in (("drop", "PFC watchdog"), ("errdisable", "the PFC watchdog takes the port down")):
-        text = f"{EOS}priority-flow-control pause watchdog action {action}\n"
+        line = "priority-flow-control pause watchdog"
+        text = f"{EOS}{line} default timeout 1\n{line} action {action}\n"
         path.write_text(text)
         assert [name for name in said(read_sonic(path), text) if "watchdog" in name] == [what]
     assert "action drop" in said(read_sonic(path), text)[what].suggest

@@ -9,7 +9,7 @@ import xarray as xr
 
 from fluidcc.workloads.fabrics import named_topology
 from fluidcc.workloads.fabrics.run import FabricRun
-from fluidcc.workloads.fabrics.slowdown import Slowdown
+from fluidcc.workloads.fabrics.slowdowns import Slowdown
 from fluidcc.workloads.fabrics.study import FabricStudy
 
 SIZES = np.repeat([10e3, 500e3, 5e6, 20e6], 50)  # bytes

@@ -259,7 +259,7 @@ def test_the_picture_has_both_engines_and_units(flows):
 
 def test_both_engines_for_real():
     options = {"sample_interval": "10us", "window": "5ms:20ms"}
-    scenario = fc.incast(2, initial_rate=["40Gbps", 0])
+    scenario = fc.incast(2, initial_rate=["40Gbps", 0], size="1GB")
     runs = fc.ensemble(scenario, "20ms", seeds=2, **options)
     found = fc.compare(fc.simulate(scenario, "20ms", **options), runs)
     assert found.packet["seeds"] == [1, 2]
@@ -271,7 +271,7 @@ def test_both_engines_for_real():
 
 def test_where_nothing_is_sent_in_the_window_nothing_is_compared() -> None:
     """Both flows ended long before: 0 against 0 is no agreement."""
-    scenario = fc.incast(2, size="1KB")
+    scenario = fc.incast(2, initial_rate=["40Gbps", "20Gbps"], size="1KB")
     found = fc.compare(fc.simulate(scenario, "200us"), fc.simulate(scenario, "200us", engine="packet"))
     assert found.difference["rate_rel_max"] is None
     assert found.difference["queue_mean_rel"] is None

@@ -54,7 +54,7 @@ def packets(seed: int = 1) -> Trace:
     return fc.simulate(fc.incast(2), "1ms", engine="packet", seed=seed)
 
 
-def swept() -> fc.SweepResult:
+def swept() -> fc.studies.SweepResult:
     return fc.sweep(
         lambda kmin, g: fc.incast(2, marking=fc.RED(kmin, "200KB", "1%"), scheme=fc.DCQCN(g=g)),
         over={"kmin": ["5KB", "20KB", "300KB"], "g": ["1/256", "1/16"]},
@@ -63,7 +63,7 @@ def swept() -> fc.SweepResult:
     )
 
 
-def charted() -> fc.StabilityChart:
+def charted() -> fc.studies.StabilityChart:
     """A chart as `stability_chart` makes it, of numbers that cost nothing."""
     names, root = ("n", "tau"), np.array([[-3.0, -1.0], [-2.0, 1.0], [-1.0, 2.0]])
     columns = dict.fromkeys(("root", "frequency", "fairness_root", "marking_probability", "queue_bytes"), root)
@@ -71,21 +71,51 @@ def charted() -> fc.StabilityChart:
     data = {name: (names, values, {"units": "1"}) for name, values in columns.items()}
     data |= {"reason": (names, np.full(root.shape, "ok")), "boundary": (("point", "name"), [[4.0, 8e-5], [9.0, 5e-5]])}
     axes = {"n": [2.0, 8.0, 30.0], "tau": [2e-5, 8.5e-5], "name": list(names)}
-    return fc.StabilityChart(xr.Dataset(data | {"curve": ("point", [0, 0])}, axes))
+    return fc.studies.StabilityChart(xr.Dataset(data | {"curve": ("point", [0, 0])}, axes))
 
 
-def branched() -> fc.Branches:
+def branched() -> fc.studies.Branches:
     grid = Grid({"n": np.array([2.0, 8.0]), "g": np.array([0.1, 0.2, 0.3])})
-    numbers = {name: np.arange(6.0) for name in ("peak_to_peak", "queue_min", "queue_max", "queue_mean")}
+    numbers = {
+        name: np.arange(6.0) for name in ("peak_to_peak", "queue_bytes.min", "queue_bytes.max", "queue_bytes.mean")
+    }
     columns = numbers | {"kind": np.array(["equilibrium", "cycle"] * 3)}
     return branches_of(grid, {"up": columns, "down": columns})
+
+
+def followed() -> fc.studies.CycleBranch:
+    """A branch as `cycle_branch` makes it: an unstable cycle, a fold, a stable one."""
+    columns = {"n": [9.0, 8.3, 9.0], "period": [2.1e-3, 2e-3, 1.9e-3], "queue_bytes.min": [40e3, 0.0, 0.0]}
+    columns |= {
+        "queue_bytes.max": [200e3, 201e3, 210e3],
+        "queue_bytes.mean": [1e5, 8e4, 7e4],
+        "multiplier": [200.0, 1.0, 0.8],
+    }
+    columns |= {"shift_multiplier": [1.0] * 3, "fairness_multiplier": [0.8] * 3}
+    data: dict[str, Any] = {name: ("point", values) for name, values in columns.items()}
+    data |= {"stable": ("point", [False, False, True]), "fold": ("point", [False, True, False])}
+    data |= {name: (("point", "phase"), np.arange(12.0).reshape(3, 4)) for name in ("queue", "rate")}
+    data |= {"equilibrium_queue": ("value", [9e4, 1e5]), "equilibrium_stable": ("value", [True, True])}
+    axes = {"phase": [0.25, 0.5, 0.75, 1.0], "value": [8.0, 9.0]}
+    return fc.studies.CycleBranch(xr.Dataset(data, axes), "n", ("the range ends", "the range ends"))
+
+
+def region_of() -> fc.studies.BistableRegion:
+    """A region as `bistable_region` makes it, of three numbers of flows and two gains."""
+    columns: dict[str, Any] = {"fold": [6.5, np.nan], "fold_period": [2e-3, np.nan], "fold_queue_max": [201e3, np.nan]}
+    data = {name: ("g", values, {"units": "1"}) for name, values in columns.items()}
+    root, ramp = np.array([[-9.0, 9.0], [-5.0, 5.0], [-1.0, 1.0]]), np.array([[True] * 2, [True] * 2, [False] * 2])
+    both = np.array([[False, False], [True, False], [False, False]])
+    data |= {"reason": ("g", ["ok", "no fold: the range ends"]), "root": (("n", "g"), root)}
+    data |= {"on_ramp": (("n", "g"), ramp), "bistable": (("n", "g"), both)}
+    return fc.studies.BistableRegion(xr.Dataset(data, {"n": [4.0, 8.0, 12.0], "g": [0.1, 0.2]}), "n")
 
 
 # What a theory, a search or an integrator makes, with numbers as it gives them for eight flows of DCQCN, a second of
 # computing each; that these are the right ones is for their own tests.
 
 
-def settled() -> fc.Equilibrium:
+def settled() -> fc.theory.Equilibrium:
     link = {"name": "bottleneck", "marking_probability": 0.00455, "queue_bytes": 93766.17, "utilisation": 1.0}
     flow = {
         "marking_probability": 0.00455,
@@ -94,22 +124,26 @@ def settled() -> fc.Equilibrium:
         "target_rate_bytes_per_s": 6.4e8,
     }
     flows = tuple({"name": f"flow {i}"} | flow for i in range(8))
-    return fc.Equilibrium(True, True, (link,), flows, True, searched="rates from 40bps to 40Gbps")
+    return fc.theory.Equilibrium(True, True, (link,), flows, True, searched="rates from 40bps to 40Gbps")
 
 
-def linear() -> fc.Linearization:
+def linear() -> fc.theory.Linearization:
     states = ("queue 0", "rate 0", "target_rate 0", "alpha 0")
     A0, lagged = np.diag([0.0, -8570.4, -2657.6, -71.0]), np.full((1, 4, 4), -10.0)
     modes = fc.delay.DelaySystem(A0[1:, 1:], lagged[:, 1:, 1:], [5.4e-5])
-    return fc.Linearization(states, fc.delay.DelaySystem(A0, lagged, [5.4e-5]), (Fairness(modes, 7.0),), settled())
+    return fc.theory.Linearization(
+        states, fc.delay.DelaySystem(A0, lagged, [5.4e-5]), (Fairness(modes, 7.0),), settled()
+    )
 
 
-def judged() -> fc.Stability:
+def judged() -> fc.theory.Stability:
     margins = (1.92, -6.43, 5.14, 1.2194869e-5, 6.2e-5, 2754.4)
-    return fc.Stability(8.0, True, True, True, -47.73366 + 2754.089j, -123.15 + 15.49j, *margins, queue_std_bytes=1.3e5)
+    return fc.theory.Stability(
+        8.0, True, True, True, -47.73366 + 2754.089j, -123.15 + 15.49j, *margins, queue_std_bytes=1.3e5
+    )
 
 
-def cycled() -> fc.LimitCycle:
+def cycled() -> fc.theory.LimitCycle:
     time, rate = np.linspace(0.05, 0.06, 9), np.full((9, 2), 2.5e9)
     data = xr.Dataset(
         {"queue": ("time", np.linspace(19607.0, 19976.0, 9)), "rate": (("time", "flow"), rate)},
@@ -122,7 +156,7 @@ def cycled() -> fc.LimitCycle:
     )
     ends = (19607.0, 19976.0, 19824.0, math.nan, math.nan, (2.5e9, 2.5e9), 0.05)
     error = dict.fromkeys(("peak_to_peak_rel", "period_rel", "as_expected"))
-    return fc.LimitCycle(data, "decaying", "bottleneck", *ends, error)  # type: ignore[arg-type]
+    return fc.theory.LimitCycle(data, "decaying", "bottleneck", *ends, error)  # type: ignore[arg-type]
 
 
 def decreased() -> SharedDecrease:
@@ -155,10 +189,10 @@ def audited() -> Audit:
     return Audit(None, None, fc.DCQCN(), [], [], settled(), 8)  # type: ignore[arg-type]
 
 
-def raced() -> fc.FabricTuning:
+def raced() -> fc.studies.FabricTuning:
     space, point = Space((Variable("kmin", 1e3, 1e5),)), {"kmin": 2e4}
     racer = Racer("s1", point, np.ones((1, len(MEASURES), 4, 2)))
-    return fc.FabricTuning(
+    return fc.studies.FabricTuning(
         space=space, rule=Rule(("goodput",)), topology=fc.fabrics.named_topology("leaf-spine:2x1x2"),
         cases=[{"workload": "hadoop"}], says=("hadoop at 50 % load",), start={"kmin": 1e4}, yardsticks={},
         racers=[racer], best="s1", proofs={"s1": racer}, plateau={"kmin": (2e4, 2e4)}, irrelevant=[], runs=8,
@@ -166,23 +200,23 @@ def raced() -> fc.FabricTuning:
     )  # fmt: skip
 
 
-def tuned() -> fc.Tuning:
+def tuned() -> fc.studies.Tuning:
     goal, space = Goal((Objective("queue_bytes.mean"),), ()), Space((Variable("kmin", 5e3, 20e3),))
     one, other = (Candidate({"kmin": k}, {"queue_bytes.mean": q}, {}, True) for k, q in ((5e3, 8e3), (2e4, 3e4)))
-    return fc.Tuning(goal, space, other, one, [one], None, {}, 2, None, {}, None, [])
+    return fc.studies.Tuning(goal, space, other, one, [one], None, {}, 2, None, {}, None, [])
 
 
-def fitted() -> fc.Fit:
+def fitted() -> fc.studies.Fit:
     time = np.linspace(0.0005, 0.001, 6)
     samples = Measured(time, 1e3 * time, np.outer(time, [1e9, 2e9]), "bottleneck", False)
     estimate, matrix = {"kmin": Estimate(5781.1, 5e3, 18677.3)}, np.ones((1, 1))
     found = (estimate, {"kmin": False}, 0.328, ("the trace does not determine kmin",), np.array([1.94]), matrix)
-    return fc.Fit(*found, "hybrid", 100, (0.0005, 0.001), samples, (samples, samples))
+    return fc.studies.Fit(*found, "hybrid", 100, (0.0005, 0.001), samples, (samples, samples))
 
 
-def slowed() -> fc.Slowdown:
+def slowed() -> fc.fabrics.Slowdown:
     scenario = fc.incast(2, size="10KB", scheme="none")
-    return fc.slowdown(scenario, fc.simulate(scenario, "1ms", engine="packet"))
+    return fc.fabrics.slowdown(scenario, fc.simulate(scenario, "1ms", engine="packet"))
 
 
 # Every class of results, by a function that makes one; a second call makes another with the same content.
@@ -192,7 +226,11 @@ MADE: dict[str, Any] = {
     "SweepResult": swept,
     "StabilityChart": charted,
     "Branches": branched,
-    "WaiSweep": lambda: fc.wai_sweep(fc.incast(4, rate="100Gbps", scheme=fc.HPCC()), ["80B", "300B"], engines=[]),
+    "CycleBranch": followed,
+    "BistableRegion": region_of,
+    "WaiSweep": lambda: fc.studies.wai_sweep(
+        fc.incast(4, rate="100Gbps", scheme=fc.HPCC()), ["80B", "300B"], engines=[]
+    ),
     "LimitCycle": cycled,
     "DecreaseRates": lambda: fc.theory.decrease_rates(["100Gbps", "50Gbps"]),
     "SharedDecrease": decreased,
@@ -228,7 +266,8 @@ BY_CONTENT: dict[str, Any] = {
     "Scenario": lambda: fc.incast(2),
 }
 DATASETS = ("Trace", "Comparison", "SweepResult", "StabilityChart", "Branches", "WaiSweep", "LimitCycle",
-            "DecreaseRates", "SharedDecrease", "Slowdown", "Solution", "Chart", "Cycle")  # fmt: skip
+            "DecreaseRates", "SharedDecrease", "Slowdown", "Solution", "Chart", "Cycle", "CycleBranch",
+            "BistableRegion")  # fmt: skip
 
 
 @functools.cache
@@ -362,10 +401,10 @@ def test_metrics_of_some_flows() -> None:
         3, rate="100Gbps", scheme=fc.NoControl(), size=["100KB", "200KB", math.inf], start=["0", "9us", "0"]
     )
     trace = fc.simulate(scenario, "100us", engine="packet")
-    whole = fc.finish_times(trace)
+    whole = fc.theory.finish_times(trace)
     part = trace.sel(flow=["flow 1", "flow 2"])
-    assert fc.finish_times(part).tolist() == whole[1:].tolist()
-    assert np.nanmax(fc.jain_over_time(trace.sel(flow="flow 1"))) == 1.0
+    assert fc.theory.finish_times(part).tolist() == whole[1:].tolist()
+    assert np.nanmax(fc.theory.jain_over_time(trace.sel(flow="flow 1"))) == 1.0
     one = made("Trace").sel(flow="flow 1")
     with pytest.raises(fc.InputError, match="parts of runs"):
         fc.compare(one, one)
@@ -374,7 +413,7 @@ def test_metrics_of_some_flows() -> None:
 def test_parts_of_a_sweep_are_sweeps() -> None:
     sweep = made("SweepResult")
     part = sweep.sel(g=1 / 256)
-    assert type(part) is fc.SweepResult
+    assert type(part) is fc.studies.SweepResult
     assert part.names == ["kmin"]
     assert (part.points, part.failed) == (3, 1)
     assert part.best().keys() == {"kmin", "metric", "value", "utilisation", "jain"}
@@ -384,19 +423,19 @@ def test_parts_of_a_sweep_are_sweeps() -> None:
     assert point.best(subject_to=())["value"] == float(sweep["queue_bytes.mean"].sel(g=1 / 256, kmin=5e3))
     with pytest.raises(fc.InputError, match="one point"):
         point.plot()
-    assert type(sweep.isel(g=[0])) is fc.SweepResult
+    assert type(sweep.isel(g=[0])) is fc.studies.SweepResult
 
 
 def test_parts_of_charts_and_branches() -> None:
     chart = made("StabilityChart")
     assert "boundary" in chart.isel(n=slice(0, 2))
     line = chart.sel(n=8.0)
-    assert type(line) is fc.StabilityChart
+    assert type(line) is fc.studies.StabilityChart
     assert "boundary" not in line
     with pytest.raises(fc.InputError, match="over two"):
         line.plot()
     two = made("Branches")
-    assert type(two.sel(n=2.0)) is fc.Branches
+    assert type(two.sel(n=2.0)) is fc.studies.Branches
     assert two.sel(n=2.0).plot().axes
     assert type(two.sel(branch="up")) is xr.Dataset
     with pytest.raises(fc.InputError, match="one point"):
@@ -407,9 +446,9 @@ def test_parts_of_the_others() -> None:
     assert type(made("Comparison").sel(time=slice(0, 5e-4))) is fc.Comparison
     assert made("Comparison").sel(seed=1).plot().axes
     cycle = made("LimitCycle").sel(flow="flow 0")
-    assert (type(cycle), cycle.kind) == (fc.LimitCycle, made("LimitCycle").kind)
+    assert (type(cycle), cycle.kind) == (fc.theory.LimitCycle, made("LimitCycle").kind)
     assert cycle.plot().axes
-    assert type(made("WaiSweep").sel(w_ai=80)) is fc.WaiSweep
+    assert type(made("WaiSweep").sel(w_ai=80)) is fc.studies.WaiSweep
     assert type(made("WaiSweep").sel(engine="closed form")) is xr.Dataset
     rates = made("DecreaseRates")
     assert type(rates.sel(time=slice(0, 1e-4))) is type(rates)

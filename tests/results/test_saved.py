@@ -26,7 +26,7 @@ def trace() -> fc.Trace:
 
 
 @pytest.fixture(scope="module")
-def result() -> fc.SweepResult:
+def result() -> fc.studies.SweepResult:
     def make(kmin: Any) -> fc.Scenario:
         return fc.incast(2, marking=fc.RED(kmin, "200KB", "1%"))
 
@@ -49,13 +49,15 @@ def use(found: Any) -> None:
         assert found.reasons == {"kmin above kmax": 1} or found.failed == 1
 
 
-def test_whole_it_is_read_as_it_was(saved: Path, trace: fc.Trace, result: fc.SweepResult) -> None:
+def test_whole_it_is_read_as_it_was(saved: Path, trace: fc.Trace, result: fc.studies.SweepResult) -> None:
     found = fc.load(saved)
     assert found.identical(trace if isinstance(found, fc.Trace) else result)
     use(found)
 
 
-def test_a_flipped_bit_among_the_numbers_is_noticed(trace: fc.Trace, result: fc.SweepResult, tmp_path: Path) -> None:
+def test_a_flipped_bit_among_the_numbers_is_noticed(
+    trace: fc.Trace, result: fc.studies.SweepResult, tmp_path: Path
+) -> None:
     for each, name in ((trace, "rate"), (result, "rate_bytes_per_s")):
         path = each.save(tmp_path / "saved.nc")
         values = each.dataset[name].values

@@ -192,24 +192,24 @@ def test_settling_time_is_interpolated() -> None:
     times = [0, 1, 3, 4, 5]
     values = signal(times, [10, 0, 8, 2, 0])
     # Last above 5 between t = 3 (8) and t = 4 (2): at half way.
-    assert fc.settling_time(values, 5, target=0) == pytest.approx(3.5, rel=EXACT)
-    assert fc.settling_time(values, 1) == pytest.approx(4.5, rel=EXACT)  # target: the last value
-    assert fc.settling_time(values, 10, target=0) == 0  # on the edge is inside
-    assert fc.settling_time(values, 20) == 0
-    assert math.isnan(fc.settling_time(values, 1, target=5))
-    assert math.isnan(fc.settling_time(signal(times, [1, 1, 1, 1, math.nan]), 1, target=0))
+    assert fc.metrics.settling_time(values, 5, target=0) == pytest.approx(3.5, rel=EXACT)
+    assert fc.metrics.settling_time(values, 1) == pytest.approx(4.5, rel=EXACT)  # target: the last value
+    assert fc.metrics.settling_time(values, 10, target=0) == 0  # on the edge is inside
+    assert fc.metrics.settling_time(values, 20) == 0
+    assert math.isnan(fc.metrics.settling_time(values, 1, target=5))
+    assert math.isnan(fc.metrics.settling_time(signal(times, [1, 1, 1, 1, math.nan]), 1, target=0))
 
 
 def test_settling_of_an_exponential() -> None:
     times = np.linspace(0, 10, 2001)
-    settled = fc.settling_time(signal(times, 1 + np.exp(-times)), 0.01, target=1)
+    settled = fc.metrics.settling_time(signal(times, 1 + np.exp(-times)), 0.01, target=1)
     assert settled == pytest.approx(math.log(100), abs=1e-4)
 
 
 @given(st.floats(0.3, 3), st.floats(0.5, 50), st.floats(-1e3, 1e3), st.floats(0, 6))
 def test_oscillation_of_a_sine(period: float, amplitude: float, offset: float, phase: float) -> None:
     times = np.arange(0, 6.3 * period, period / 60)
-    found = fc.oscillation(signal(times, offset + amplitude * np.sin(2 * np.pi * times / period + phase)))
+    found = fc.metrics.oscillation(signal(times, offset + amplitude * np.sin(2 * np.pi * times / period + phase)))
     assert found.amplitude == pytest.approx(amplitude, rel=SINE)
     # Over six and a bit periods the mean is off the centre by a hair, but by the same at each crossing.
     assert found.period == pytest.approx(period, rel=SINE)
@@ -217,14 +217,14 @@ def test_oscillation_of_a_sine(period: float, amplitude: float, offset: float, p
 
 def test_oscillation_on_uneven_samples() -> None:
     times = np.sort(np.random.default_rng(1).uniform(0, 10, 4000))
-    found = fc.oscillation(signal(times, 3 + 2 * np.sin(2 * np.pi * times)))
+    found = fc.metrics.oscillation(signal(times, 3 + 2 * np.sin(2 * np.pi * times)))
     assert found.amplitude == pytest.approx(2, rel=SINE)
     assert found.period == pytest.approx(1, rel=SINE)
 
 
 @pytest.mark.parametrize("values", [np.full(50, 7.0), np.arange(50.0), np.zeros(50)])
 def test_no_period_without_oscillation(values: np.ndarray) -> None:
-    found = fc.oscillation(signal(np.arange(50), values))
+    found = fc.metrics.oscillation(signal(np.arange(50), values))
     assert found.amplitude == pytest.approx(np.ptp(values) / 2)
     assert math.isnan(found.period)
 

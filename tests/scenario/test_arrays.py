@@ -141,7 +141,7 @@ def test_traced_numbers_still_pass_and_are_numbers() -> None:
     ids=["a scenario", "None", "a list", "two dimensions"],
 )
 def test_sweeps(make: Any, over: Any, field: str) -> None:
-    for run in (fc.sweep, fc.stability_chart):
+    for run in (fc.sweep, fc.studies.stability_chart):
         with pytest.raises(InputError, match=rf"^{field}: "):
             run(make, over)
 

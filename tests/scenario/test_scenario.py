@@ -502,7 +502,7 @@ def test_files_written_before_hold_rates_in_si() -> None:
         (lambda: fc.chain(rate=1e11), "rate"),
         (lambda: fc.fat_tree([(0, 1)], fabric_rate=1e11), "fabric_rate"),
         (lambda: fc.clos_testbed([(0, 1)], rate=1e11), "rate"),
-        (lambda: fc.poisson_flows(4, load=0.5, until="1us", rate=1e11), "rate"),
+        (lambda: fc.fabrics.poisson_flows(4, load=0.5, until="1us", rate=1e11), "rate"),
         (lambda: fc.NoControl([(0, 1e9)]), "NoControl schedule rate"),
         (lambda: fc.incast(2, rate=np.linspace(10e9, 40e9, 2)[0]), "rate"),
         (lambda: fc.incast(2, initial_rate=np.array([1e9, 2e9])), "flow 0 initial_rate"),

@@ -16,7 +16,7 @@ def test_load_and_sizes_are_those_asked_for(sizes):
     at, share = np.array(SIZES[sizes]).T
     mean = np.sum(np.diff(share) * (at[1:] + at[:-1]) / 2)
     drawn = [
-        fc.poisson_flows(hosts, load=mean / 4e6, until=until, rate="60Gbps", sizes=sizes, seed=seed)
+        fc.fabrics.poisson_flows(hosts, load=mean / 4e6, until=until, rate="60Gbps", sizes=sizes, seed=seed)
         for seed in range(400)
     ]
     count = hosts * 60e9 / 8 * until / 4e6
@@ -34,20 +34,20 @@ def test_load_and_sizes_are_those_asked_for(sizes):
 
 
 def test_the_same_seed_draws_the_same_flows():
-    first, second, other = (fc.poisson_flows(8, load=0.5, until="5ms", seed=seed) for seed in (1, 1, 2))
+    first, second, other = (fc.fabrics.poisson_flows(8, load=0.5, until="5ms", seed=seed) for seed in (1, 1, 2))
     assert np.array_equal(first, second)
     assert first.shape != other.shape or not np.array_equal(first, other)
 
 
 def test_sizes_can_be_given():
-    rows = fc.poisson_flows(4, load=0.5, until="10ms", sizes=[(1000, 0.0), (2000, 1.0)])
+    rows = fc.fabrics.poisson_flows(4, load=0.5, until="10ms", sizes=[(1000, 0.0), (2000, 1.0)])
     assert rows[:, 3].min() >= 1000
     assert rows[:, 3].max() <= 2000
     assert rows[:, 3].mean() == pytest.approx(1500, rel=0.01)
 
 
 def test_an_incast_is_many_senders_to_one_receiver_at_once():
-    rows = fc.incasts(320, load=0.2, until="10ms", senders=64, size="20KB", seed=3)
+    rows = fc.fabrics.incasts(320, load=0.2, until="10ms", senders=64, size="20KB", seed=3)
     events = rows.reshape(-1, 64, 4)
     count = 0.2 * 320 * LINE * 1e-2 / (64 * 20e3)
     assert len(events) == pytest.approx(count, rel=4 * count**-0.5)
@@ -56,7 +56,7 @@ def test_an_incast_is_many_senders_to_one_receiver_at_once():
         assert len(set(event[:, 1])) == len(set(event[:, 2])) == 1
         assert event[0, 1] not in event[:, 0]
     assert (rows[:, 3] == 20e3).all()
-    assert fc.incasts(4, load=1e-6, until="1us", senders=2).shape == (0, 4)
+    assert fc.fabrics.incasts(4, load=1e-6, until="1us", senders=2).shape == (0, 4)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_an_incast_is_many_senders_to_one_receiver_at_once():
 )
 def test_traffic_that_makes_no_sense_is_refused(options, named):
     with pytest.raises(fc.InputError, match=named):
-        fc.poisson_flows(**{"hosts": 8, "load": 0.5, "until": "1ms"} | options)
+        fc.fabrics.poisson_flows(**{"hosts": 8, "load": 0.5, "until": "1ms"} | options)
 
 
 @pytest.mark.parametrize(
@@ -98,19 +98,19 @@ def test_shares_never_fall_and_sizes_rise(sizes, good):
 
 def test_an_incast_needs_hosts_to_send():
     with pytest.raises(fc.InputError, match="senders"):
-        fc.incasts(8, load=0.5, until="1ms", senders=8)
+        fc.fabrics.incasts(8, load=0.5, until="1ms", senders=8)
     with pytest.raises(fc.InputError, match="size"):
-        fc.incasts(8, load=0.5, until="1ms", senders=2, size="0B")
+        fc.fabrics.incasts(8, load=0.5, until="1ms", senders=2, size="0B")
 
 
 def test_everybody_to_everybody_has_a_limit():
-    assert len(fc.all_to_all_flows(1024)) == 1024 * 1023
+    assert len(fc.fabrics.all_to_all_flows(1024)) == 1024 * 1023
     with pytest.raises(fc.InputError, match="over a million flows"):
-        fc.all_to_all_flows(1025)
+        fc.fabrics.all_to_all_flows(1025)
 
 
 def test_everybody_sends_to_the_host_after_it_first() -> None:
-    rows = fc.all_to_all_flows(4, size="2MB")
+    rows = fc.fabrics.all_to_all_flows(4, size="2MB")
     assert rows[:, :2].tolist() == [[source, (source + k) % 4] for source in range(4) for k in (1, 2, 3)]
     assert rows[:, 2:].tolist() == [[0.0, 2e6]] * 12
 
@@ -118,7 +118,7 @@ def test_everybody_sends_to_the_host_after_it_first() -> None:
 @pytest.mark.parametrize("hosts", [2, 3, 9])
 def test_a_permutation_is_one_cycle_of_all_hosts(hosts: int) -> None:
     """Following targets from host 0 meets each host once; all begin at once."""
-    rows = fc.permutation_flows(hosts, size="2MB", seed=4)
+    rows = fc.fabrics.permutation_flows(hosts, size="2MB", seed=4)
     targets, seen = dict(rows[:, :2].astype(int).tolist()), [0]
     while targets[seen[-1]] != 0:
         seen.append(targets[seen[-1]])

@@ -76,8 +76,8 @@ def counted(scenario: Scenario, until: Any, samples: int = 40) -> tuple[Any, lis
     plan = plan_of(network, until=until, samples=samples)
     with jax.enable_x64(True):
         network, numbers = with_points(network, np.dtype(plan.dtype)), engine.numbers_of(plan)
-        static = {name: getattr(plan, name) for name in ("depth", "method", "aligned")} | {"points": 1, "full": False}
-        proceed = jax.jit(lambda *given: engine.proceed(*given, plan.stride, samples=1, **static)[0])
+        static = {name: getattr(plan, name) for name in ("depth", "method", "aligned")} | {"points": 1}
+        proceed = jax.jit(lambda *given: engine.proceed(*given, plan.stride, samples=1, full=False, **static)[0])
         progress = jax.jit(lambda *given: engine.begin(*given, **static))(network, numbers)
         carries = []
         for _ in range(plan.samples):

@@ -27,6 +27,7 @@ from fluidcc.schemes.dcqcn import fluid as model
 from fluidcc.units import Rate
 from tests.oracles import dcqcn_reference as reference
 from tests.schemes.plain_laws import plain
+from tests.shapes import give_depth
 
 GBPS, KB, MS = Rate(1e9 / 8), 1e3, 1e-3
 PAPER, RED_ = PRESETS["paper"][:2]
@@ -44,8 +45,9 @@ pytestmark = pytest.mark.usefixtures("full_columns")
 
 
 @pytest.fixture(autouse=True)
-def one_depth() -> None:
-    """Keep histories as short as they can be: runs here are long, and long ones slow each step."""
+def one_depth(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep histories short, and equally long: runs here are long, and long ones slow each step."""
+    give_depth(monkeypatch, 128)
 
 
 def digits(text: str) -> Any:

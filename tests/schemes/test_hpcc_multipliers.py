@@ -57,7 +57,7 @@ def test_windows_that_change_once_a_round_trip_barely_settle() -> None:
         assert abs(together(kept, late, by_rtt=True)) == pytest.approx(math.sqrt(kept), rel=1e-12)
 
 
-def stable(**parameters: Any) -> fc.Stability:
+def stable(**parameters: Any) -> fc.theory.Stability:
     """Stability of two flows on 100 Gb/s with a round trip of 40.18 us."""
     known: dict[str, Any] = {"w_ai": "5KB"}
     return fc.stability(fc.incast(2, rate="100Gbps", delay="10us", scheme=fc.HPCC(**(known | parameters))))

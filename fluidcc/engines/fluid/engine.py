@@ -64,9 +64,7 @@ def numbers_of(plan: Plan) -> Numbers:
     )
 
 
-def begin(
-    network: Network, numbers: Numbers, *, points: int, depth: int, method: str, aligned: bool, full: bool
-) -> RunState:
+def begin(network: Network, numbers: Numbers, *, points: int, depth: int, method: str, aligned: bool) -> RunState:
     """State at t = 0 of a network with a points axis; constant history before."""
     system = system_of(network, points, numbers.limit)
     dtype = numbers.dt.dtype
@@ -167,12 +165,11 @@ def execute(
         network = with_points(network, np.dtype(plan.dtype))
         numbers = numbers_of(plan)
         static = {"points": points, **{name: getattr(plan, name) for name in ("depth", "method", "aligned")}}
-        static["full"] = full
         samples = -(-plan.room // segments)
         stride = jnp.int32(plan.stride)
         first, compile_s = _begin.ready(network, numbers, **static)
         progress = first(network, numbers)
-        then, more_s = _proceed.ready(network, numbers, progress, stride, samples=samples, **static)
+        then, more_s = _proceed.ready(network, numbers, progress, stride, samples=samples, full=full, **static)
         compile_s += more_s
         began = time.perf_counter()
         parts = []
@@ -255,7 +252,7 @@ class Continued:
         warn_if_late()
         self.change(network)
         with our_settings(double=plan.dtype == "float64"):
-            self._progress = _begin(self._network, numbers_of(plan), full=False, **self._static)
+            self._progress = _begin(self._network, numbers_of(plan), **self._static)
 
     def change(self, network: Network) -> None:
         """Go on with other numbers, of the same shapes."""

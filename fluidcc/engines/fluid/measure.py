@@ -89,12 +89,12 @@ def measure(
 def _measured(
     network: Network, numbers: Numbers, *, depth: int, method: str, aligned: bool, samples: int, stride: int
 ) -> dict[str, Array]:
-    static = {"points": 1, "depth": depth, "method": method, "aligned": aligned, "full": False}
+    static = {"points": 1, "depth": depth, "method": method, "aligned": aligned}
     progress = begin(network, numbers, **static)
 
     @jax.checkpoint
     def segment(state: RunState) -> RunState:
-        return proceed(network, numbers, state, stride, samples=1, **static)[0]
+        return proceed(network, numbers, state, stride, samples=1, full=False, **static)[0]
 
     progress, _ = jax.lax.scan(lambda state, _: (segment(state), None), progress, None, length=samples)
     system = system_of(network, 1, numbers.limit)

@@ -44,7 +44,7 @@ def buffer_cycle(scenario: Scenario, *, routes: Literal["used", "possible"] = "u
     Examples
     --------
     >>> import fluidcc as fc
-    >>> fc.buffer_cycle(fc.fat_tree([(0, 319), (319, 0)])) is None
+    >>> fc.fabrics.buffer_cycle(fc.fat_tree([(0, 319), (319, 0)])) is None
     True
     """
     if routes not in ("used", "possible"):

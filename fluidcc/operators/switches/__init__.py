@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from fluidcc.operators.switches import eos, junos, nvue, nxos, sonic_show
 from fluidcc.operators.switches.description import Reader, Words
-from fluidcc.operators.switches.unread_systems import DELL_OS10, IOS_XR
+from fluidcc.operators.switches.unread_systems import UNREAD
 
 SONIC = Words("SONiC")
 # NX-OS shares commands with those before it.
-READERS: tuple[Reader, ...] = (DELL_OS10, IOS_XR, sonic_show, nvue, junos, eos, nxos)
+READERS: tuple[Reader, ...] = (*UNREAD, sonic_show, nvue, junos, eos, nxos)
 
 
 def reader_of(text: str) -> Reader | None:

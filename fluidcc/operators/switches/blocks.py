@@ -9,6 +9,7 @@ from fluidcc.errors import InputError
 
 _TOKEN = re.compile(r'/\*.*?\*/|#[^\n]*|"(?:[^"\\\n]|\\.)*"|[{};\[\]]|[^\s{};\[\]"#]+', re.DOTALL)
 _DEEPEST = 64
+_WORD = 3  # letters of a word that may be cut
 
 
 def check_whole(text: str, heads: str = "") -> None:
@@ -34,6 +35,17 @@ def check_whole(text: str, heads: str = "") -> None:
             f"{match[0].splitlines()[0][:60]}: the lines below are not indented, so that nothing says which are its "
             "own; give the text as the switch prints it"
         )
+
+
+def doubt(text: str) -> str:
+    """Say why a text may have been cut within its last line; empty if nothing speaks for it."""
+    last = "" if text.endswith("\n") else text.split("\n")[-1].strip()
+    *_, word = last.split() or [""]
+    others = {each for each in text.split() if each != word}
+    if len(word) < _WORD or text.split().count(word) > 1 or not any(each.startswith(word) for each in others):
+        return ""
+    longer = next(each for each in sorted(others) if each.startswith(word))
+    return f"it ends within a line, `{last[-60:]}`, at what may be the start of {longer[:40]}"
 
 
 def indented(text: str, comments: tuple[str, ...] = ("!", "#")) -> Iterator[tuple[str, ...]]:
@@ -86,10 +98,18 @@ def braced(text: str) -> Iterator[list[str]]:
 
 
 def mapped(text: str) -> Iterator[list[str]]:
-    """Yield the leaves of nested mappings (YAML without its fine points) as words, the keys above first."""
+    """Yield the leaves of nested mappings (YAML without its fine points) as words, the keys above first.
+
+    Raises
+    ------
+    InputError
+        If a mapping is written in braces.
+    """
     # A list's dash is of the depth of what follows it.
     plain = "\n".join(re.sub(r"^(\s*)-(\s)", r"\1 \2", line) for line in text.splitlines())
     for lines in indented(plain, comments=("#", "---")):
-        key, colon, value = lines[-1].partition(":")
+        key, colon, value = re.sub(r"\s#.*", "", lines[-1]).partition(":")
+        if value.strip().startswith("{") and value.strip(" {}"):
+            raise InputError(f"{lines[-1][:60]}: write each key on a line of its own, as `nv config show` prints them")
         if colon and value.strip():
             yield [line.partition(":")[0].strip(" '\"") for line in (*lines[:-1], key)] + [value.strip(" '\"")]

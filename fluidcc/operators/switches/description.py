@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from fluidcc.errors import InputError
 from fluidcc.operators.switches.blocks import nested
 
 _KB = {"": 1.0, "b": 1.0, "byte": 1.0, "kbyte": 1e3, "kb": 1e3, "mbyte": 1e6, "mb": 1e6}
@@ -16,7 +17,10 @@ _CLASSES |= {f"af{i}{j}": 8 * i + 2 * j for i in range(1, 5) for j in range(1, 4
 _MAP = "FILE"  # name of the one map of each kind that a description becomes
 _THRESHOLDS = re.compile(r"minimum-threshold \d+\s*[a-z]* maximum-threshold \d+\s*[a-z]*", re.ASCII)
 _RANGE = re.compile(r"(.*?)(\d+)-(.*?)(\d+)", re.ASCII)
+_FIRST_OF_LANES = re.compile(r"([A-Za-z]+)(\d+)-(\d+)((?:/\d+)+)", re.ASCII)  # Ethernet1-4/1
+_ETHERNET = re.compile(r"interface\s+(e[a-z]*)\s*(\d[^.]*)", re.ASCII | re.IGNORECASE)  # with a dot: part of a port
 _MOST_PORTS = 1024  # of a range
+ERRDISABLE = "errdisable"  # a watchdog's action, by which the port goes down
 UNNAMED = "port"  # one that stands for all
 
 
@@ -25,11 +29,13 @@ class Words(NamedTuple):
 
     ``counters`` are the commands that show what a rollout must look at; those of SONiC an audit reads again. Lines that
     set marking (`Lines`) stand between ``enter`` and ``leave``; what begins with ``comment`` the system ignores.
-    ``ecn`` turns ECN on in a profile, and at a queue without one, where ``marking`` does not.
+    ``ecn`` turns ECN on in a profile, and at a queue without one, where ``marking`` does not; ``green`` a SONiC profile
+    for green packets.
     """
 
     system: str
     lossless: str = ""
+    lossy: str = ""
     marking: str = ""
     watchdog: str = ""
     buffers: str = ""
@@ -40,6 +46,7 @@ class Words(NamedTuple):
     )
     comment: str = "#"
     ecn: tuple[str, ...] = ()
+    green: str = ""
     enter: tuple[str, ...] = ()
     leave: tuple[str, ...] = ()
 
@@ -74,6 +81,8 @@ class Curve:
         The line that makes the queue mark, where its numbers were not read and none of those above holds.
     lines : Lines
         What to type for other values.
+    green : bool or None
+        Whether SONiC's profile is on for green packets; None where it does not say.
     """
 
     low: float
@@ -84,6 +93,7 @@ class Curve:
     times: bool = False
     unread: str = ""
     lines: Lines = dataclasses.field(default=_OPEN, compare=False)
+    green: bool | None = True
 
 
 def unread(line: str) -> Curve:
@@ -113,6 +123,8 @@ class Interface:
         Queue by PFC priority that is lossless.
     watchdog : bool or None
         Whether PFC is watched; None where the file does not say.
+    action : str
+        The watchdog's own action here; empty: the switch's.
     by_dscp : bool
         Whether a map of DSCPs decides on the queue here.
     dscps : dict or None
@@ -123,6 +135,8 @@ class Interface:
         Whether the switch sends PAUSE here at all; if not, no priority is lossless.
     overrides : list of tuple
         Lines that override what others say of the port: the line, what it does, and what to type instead.
+    asymmetric : bool
+        Whether it obeys PAUSE of all priorities and sends it for the lossless ones alone.
     buffers : list of str
         Lines on its buffers and on the thresholds of PAUSE, which are not read.
     typed : dict
@@ -135,10 +149,12 @@ class Interface:
     queues: dict[int, str] = dataclasses.field(default_factory=dict)
     pauses: dict[int, int] = dataclasses.field(default_factory=dict)
     watchdog: bool | None = None
+    action: str = ""
     by_dscp: bool = True
     dscps: dict[int, int] | None = None
     negotiated: str = ""
     sends_pause: bool = True
+    asymmetric: bool = False
     overrides: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)
     buffers: list[str] = dataclasses.field(default_factory=list)
     typed: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -158,6 +174,8 @@ class Description:
         What a watchdog does: drop, forward, alert or errdisable.
     notes : list of str
         Assumptions, and what was left out.
+    doubts : list of str
+        Why the text may be cut.
     """
 
     curves: dict[str, Curve] = dataclasses.field(default_factory=dict)
@@ -166,6 +184,7 @@ class Description:
     action: str = "drop"
     detection: str = ""
     notes: list[str] = dataclasses.field(default_factory=list)
+    doubts: list[str] = dataclasses.field(default_factory=list)
 
 
 class Reader(Protocol):
@@ -194,6 +213,7 @@ def tables_of(found: Description) -> dict[str, Any]:
         },
         "PORT_QOS_MAP": {},
         "NOTES": {note: {} for note in found.notes},
+        "DOUBTS": {doubt: {} for doubt in found.doubts},
         "LINES": {
             name: {
                 "negotiated": interface.negotiated,
@@ -218,7 +238,10 @@ def tables_of(found: Description) -> dict[str, Any]:
         tables["PORT_QOS_MAP"][name] = entry
     watched = [name for name, interface in found.interfaces.items() if interface.watchdog]
     if any(interface.watchdog is not None for interface in found.interfaces.values()):
-        tables["PFC_WD"] = {name: {"action": found.action, "detection_time": found.detection} for name in watched}
+        tables["PFC_WD"] = {
+            name: {"action": found.interfaces[name].action or found.action, "detection_time": found.detection}
+            for name in watched
+        }
     return tables
 
 
@@ -240,6 +263,8 @@ def _port(interface: Interface) -> dict[str, str]:
         fields["speed"] = f"{interface.speed:.15g}"
     if interface.mtu is not None:
         fields["mtu"] = str(interface.mtu)
+    if interface.asymmetric:
+        fields["pfc_asym"] = "on"
     return fields
 
 
@@ -247,9 +272,9 @@ def _profile(curve: Curve) -> dict[str, Any]:
     if curve.unread:
         return {"unread": curve.unread, "lines": curve.lines}
     unit = "share" if curve.shares else "time" if curve.times else "threshold"
-    return {
+    enabled = {} if curve.green is None else {"wred_green_enable": str(curve.green).lower()}
+    return enabled | {
         "ecn": "ecn_all" if curve.ecn else "ecn_none",
-        "wred_green_enable": "true",
         f"green_min_{unit}": f"{curve.low:.15g}",
         f"green_max_{unit}": f"{curve.high:.15g}",
         "green_drop_probability": f"{curve.percent:.15g}",
@@ -262,6 +287,13 @@ def alone(found: Description) -> None:
     if not found.interfaces:
         found.interfaces[UNNAMED] = Interface()
         found.notes.append("no ports are listed: one stands for all")
+
+
+def bundled(found: Description, bundles: dict[str, Interface], used: Iterable[str]) -> None:
+    """Let bundles of ports whose members the file does not name stand for them."""
+    for name in sorted(bundles.keys() - {*used}):
+        found.interfaces[name] = bundles[name]
+        found.notes.append(f"no members of {name} are in the file: it stands for them")
 
 
 def numbers(text: str) -> list[int]:
@@ -319,15 +351,41 @@ def names(text: str) -> list[str]:
         if part[0].isdigit():  # Ethernet1/1,1/5: as the one before
             part = stem + part
         stem = re.match(r"[A-Za-z]*", part)[0]  # type: ignore[index]
-        match = _RANGE.fullmatch(part)
-        if match is None:
-            found.append(part)
-            continue
-        before, first, again, last = match.groups()
-        if again in ("", before) and int(first) <= int(last) < int(first) + _MOST_PORTS:
-            found += [f"{before}{number}" for number in range(int(first), int(last) + 1)]
+        match, lanes = _RANGE.fullmatch(part), _FIRST_OF_LANES.fullmatch(part)
+        if lanes is not None:
+            before, first, last, after = lanes.groups()
+            again = ""
+        elif match is not None:
+            before, first, again, last = match.groups()
+            after = ""
         else:
             found.append(part)
+            continue
+        if again in ("", before, before.removeprefix(stem)) and int(first) <= int(last) < int(first) + _MOST_PORTS:
+            found += [f"{before}{number}{after}" for number in range(int(first), int(last) + 1)]
+        else:
+            found.append(part)
+    return found
+
+
+def ethernets(head: str) -> list[str]:
+    """Return the ports of a line such as ``interface Ethernet1/1-4,7`` or ``interface eth1/1``; none of other lines.
+
+    Raises
+    ------
+    InputError
+        If it lists ports in another way.
+    """
+    match = _ETHERNET.fullmatch(head)
+    if match is None or not "ethernet".startswith(match[1].lower()):
+        return []
+    listed = re.sub(r"(?<=[,-])e[a-z]*", "", re.sub(r"\s", "", match[2]), flags=re.IGNORECASE)
+    found = names(f"Ethernet{listed}")
+    if wrong := next((name for name in found if not re.fullmatch(r"Ethernet\d+(/\d+)*", name, re.ASCII)), None):
+        raise InputError(
+            f"{head[:60]}: {wrong[:40]} is no port; write ports with commas between, or a range of one number, such as "
+            "Ethernet1/1-4 or Ethernet1-4/1"
+        )
     return found
 
 

@@ -1,4 +1,8 @@
-"""Arista EOS: ``show running-config``, with QoS profiles or with the same commands at interfaces."""
+"""Arista EOS: ``show running-config``, with QoS profiles or with the same commands at interfaces.
+
+Commands and how they are taken back (``no priority-flow-control``, ``priority-flow-control priority 3 drop``) are as
+Arista's own templates write them (aristanetworks/avd, ``eos_cli_config_gen``, ``qos-profiles.j2``).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from collections.abc import Sequence
 from fluidcc.errors import InputError
 from fluidcc.operators.switches.blocks import check_whole, indented
 from fluidcc.operators.switches.description import (
+    ERRDISABLE,
     UNNAMED,
     Curve,
     Description,
@@ -18,7 +23,9 @@ from fluidcc.operators.switches.description import (
     alone,
     amount,
     averaged,
+    bundled,
     code_points,
+    ethernets,
     names,
     numbers,
     random_detect,
@@ -30,6 +37,7 @@ from fluidcc.operators.switches.description import (
 WORDS = Words(
     "Arista EOS",
     lossless="priority-flow-control on, and priority-flow-control priority {priority} no-drop",
+    lossy="priority-flow-control priority {priority} drop at {port} or in its profile, unless other traffic needs it",
     marking="random-detect ecn minimum-threshold {kmin} bytes maximum-threshold {kmax} bytes max-mark-probability "
     "{pmax} at tx-queue {queue}",
     watchdog="priority-flow-control pause watchdog action drop, with a timeout",
@@ -59,8 +67,17 @@ _QUEUE_OF = re.compile(r"qos map traffic-class (.+?) to (?:uc-)?tx-queue (\d+)",
 _PAUSED = re.compile(r"(no )?priority-flow-control priority ([\d,-]+)( no-drop| drop)?", re.ASCII)
 _MEMBER = re.compile(r"channel-group (\d+) mode \S+", re.ASCII)
 _WATCHDOG = re.compile(r"(no )?priority-flow-control (?:pause )?watchdog\b(.*)")
+_WHOLE = re.compile(r"^! Command: show running-config( all)?\s*$", re.MULTILINE)
+_END = re.compile(r"^end\s*$", re.MULTILINE)
 _ALL_OFF = "priority-flow-control all off"
-_ACTIONS = {"notify-only": "alert", "errdisable": "errdisable", "drop": "drop", "forward": "forward"}
+# Without an action the port is errdisabled (aristanetworks/avd, priority-flow-control.md).
+_ACTIONS = {
+    "notify-only": "alert",
+    "errdisable": ERRDISABLE,
+    "drop": "drop",
+    "no-drop": "forward",
+    "forward": "forward",
+}
 
 
 def recognises(text: str) -> bool:
@@ -78,6 +95,8 @@ class _Layer:
     trust: str | None = None
     profile: str | None = None
     shapes: dict[int | None, str] = dataclasses.field(default_factory=dict)  # line by queue, None for the port
+    watched: bool | None = None
+    action: str = ""
 
     def over(self, below: _Layer) -> _Layer:
         """Return both, where these lines count before those below."""
@@ -88,6 +107,8 @@ class _Layer:
             below.trust if self.trust is None else self.trust,
             below.profile if self.profile is None else self.profile,
             below.shapes | self.shapes,
+            below.watched if self.watched is None else self.watched,
+            self.action or below.action,
         )
 
 
@@ -102,10 +123,16 @@ def read(text: str) -> Description:
         If a port that is up names a profile that the file lacks, or the text is cut or lost its indentation.
     """
     check_whole(text, "qos profile|interface|policy-map")
-    found = Description()
+    if _WHOLE.search(text) and not _END.search(text):
+        raise InputError(
+            "`show running-config` has no line `end`: the text is cut; give all of it, or take the line `! Command` "
+            "out of a part"
+        )
+    found = Description(action=ERRDISABLE)
     profiles: dict[str, _Layer] = {}
     layers: dict[str, _Layer] = {}
     channels: dict[str, str] = {}
+    bundles: dict[str, Interface] = {}
     to_class = {dscp: _usual_class(dscp) for dscp in range(64)}
     to_queue: dict[int, int] = {}  # where it is not that of the same number
     watched, mapped, all_off = False, False, False
@@ -117,29 +144,38 @@ def read(text: str) -> Description:
         elif match := _QUEUE_OF.fullmatch(last):
             to_queue |= dict.fromkeys(code_points(match[1]), int(match[2]))
         elif len(lines) == 1 and (match := _WATCHDOG.fullmatch(last)):
-            watched = not match[1]
-            action = next((word for word in _ACTIONS if word in match[2]), None)
-            found.action = _ACTIONS[action] if action else found.action
+            turned, action = _watchdog(match)
+            watched = watched if turned is None else turned
+            found.action = action or found.action
         elif match := re.fullmatch(rf"(no )?{_ALL_OFF}", last):
             all_off = not match[1]
+        elif match := re.fullmatch(r"no (?:qos profile|policy-map type tx-queue) (\S+)", last):
+            profiles.pop(match[1], None)
+        elif head.startswith("default interface "):
+            for name in ethernets(head.removeprefix("default ")):
+                layers[name], found.interfaces[name] = _Layer(), Interface()
+                channels.pop(name, None)
         elif head.startswith(("qos profile ", "policy-map type tx-queue ")):
             name = head.split()[-1]
             _apply(found, profiles.setdefault(name, _Layer()), name, lines)
-        elif match := re.fullmatch(r"interface (Port-Channel\d+)", head, re.ASCII):
-            _apply(found, layers.setdefault(match[1], _Layer()), match[1], lines)
-        elif match := re.fullmatch(r"interface (Ethernet[^.]+)", head):  # those with a dot are parts of a port
+        elif match := re.fullmatch(r"interface (Port-Channel\d[\d,-]*)", head, re.ASCII):
             for name in names(match[1]):
+                _apply(found, layers.setdefault(name, _Layer()), name, lines)
+                _take_port(bundles.setdefault(name, Interface()), last)
+        else:
+            for name in ethernets(head):
                 _apply(found, layers.setdefault(name, _Layer()), name, lines)
                 _take_port(found.interfaces.setdefault(name, Interface()), last)
                 if match := _MEMBER.fullmatch(last):
                     channels[name] = f"Port-Channel{match[1]}"
+    bundled(found, {name: each for name, each in bundles.items() if layers[name] != _Layer()}, channels.values())
     if not found.interfaces:
         alone(found)
         layers = {UNNAMED: _Layer(profile=next(iter(profiles), None))}
     complete = next((name for name, each in profiles.items() if each.on and any(each.curves.values())), "")
     for name, port in found.interfaces.items():
         layer = layers[name].over(layers.get(channels.get(name, ""), _Layer()))
-        if layer.profile is not None and layer.profile not in profiles and port.up:
+        if layer.profile and layer.profile not in profiles and port.up:
             raise InputError(
                 f"interface {name[:40]}: the file lacks its service-profile {layer.profile[:40]} (it has: "
                 f"{', '.join([*profiles][:8]) or 'none'}); correct the name, or give the whole `show running-config`"
@@ -148,14 +184,15 @@ def read(text: str) -> Description:
         port.queues = {queue: curve for queue, curve in layer.curves.items() if curve is not None}
         paused = [priority for priority, lossless in layer.lossless.items() if lossless and layer.on]
         port.pauses = {priority: to_queue.get(priority, priority) for priority in paused}
-        port.watchdog = watched if port.watchdog is None else port.watchdog
+        port.watchdog = watched if layer.watched is None else layer.watched
+        port.action = layer.action
         for queue, line in layer.shapes.items():
             for each in {*port.queues, *port.pauses.values()} if queue is None else {queue}:
                 shaped(port, each, line, "no shape rate" if queue is None else f"no shape rate at tx-queue {queue}")
         if all_off and port.pauses:
             port.sends_pause = False
             port.overrides.append((_ALL_OFF, "PFC is off on every port, whatever their lines say", f"no {_ALL_OFF}"))
-        if layer.profile is None and complete:
+        if not layer.profile and complete:
             port.typed = {field: f"service-profile {complete} at {{port}}" for field in ("marking", "lossless")}
         if layer.trust is not None and layer.trust != "qos trust dscp":
             port.by_dscp = False
@@ -178,6 +215,10 @@ def _apply(found: Description, layer: _Layer, name: str, lines: Sequence[str]) -
         layer.lossless |= dict.fromkeys(numbers(match[2]), not match[1] and match[3] == " no-drop")
     elif match := re.fullmatch(r"(no )?priority-flow-control( mode)?( on| off)?", last):
         layer.on = not match[1] and match[3] == " on"
+    elif match := _WATCHDOG.fullmatch(last):
+        turned, action = _watchdog(match)
+        layer.watched = layer.watched if turned is None else turned
+        layer.action = action or layer.action
     elif last in ("random-detect ecn count", "no random-detect ecn count"):
         return
     elif last.startswith(("random-detect ecn ", "no random-detect ecn")):
@@ -199,6 +240,20 @@ def _apply(found: Description, layer: _Layer, name: str, lines: Sequence[str]) -
         layer.trust = last
     elif last.startswith(("service-profile ", "service-policy type tx-queue output ")):
         layer.profile = last.split()[-1]
+    elif last.startswith(("no service-profile", "no service-policy type tx-queue output")):
+        layer.profile = ""
+
+
+def _watchdog(match: re.Match[str]) -> tuple[bool | None, str]:
+    """Return whether a line turns the watchdog on, by a time or by itself, or off; and its action."""
+    words = match[2].split()
+    timeout = re.search(r"\btimeout (\S+)", match[2])
+    if words and timeout is None:
+        turned = None
+    else:
+        turned = not match[1] and (timeout is None or timeout[1].strip("0.") != "")
+    action = next((_ACTIONS[word] for word in words if word in _ACTIONS), "")
+    return turned, "" if match[1] else action
 
 
 def _take_port(port: Interface, line: str) -> None:
@@ -207,10 +262,8 @@ def _take_port(port: Interface, line: str) -> None:
         port.speed = 1000.0 * int(match[1])
     elif match := re.fullmatch(r"mtu (\d{2,6})", line, re.ASCII):
         port.mtu = int(match[1])
-    elif line == "shutdown":
-        port.up = False
-    elif match := _WATCHDOG.fullmatch(line):
-        port.watchdog = not match[1]
+    elif line in ("shutdown", "no shutdown"):
+        port.up = line != "shutdown"
 
 
 def _curve(lines: Sequence[str]) -> Curve:

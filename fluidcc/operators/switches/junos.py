@@ -27,6 +27,7 @@ from fluidcc.operators.switches.description import (
 WORDS = Words(
     "Junos",
     lossless="a forwarding class with no-loss for queue {queue}, and congestion-notification-profile NAME at {port}",
+    lossy="delete no-loss of the forwarding class of queue {queue}, unless other traffic needs it",
     marking="a scheduler with explicit-congestion-notification for queue {queue}, in the scheduler-map of {port}, and "
     "a drop-profile with interpolate fill-level [ LOW HIGH ] and drop-probability [ 0 PERCENT ]",
     watchdog="pfc-watchdog in the congestion-notification-profile of {port}",
@@ -44,6 +45,10 @@ _COMMAND = re.compile(
 )
 _WORD = re.compile(r'"[^"]*"|[^\s\[\]"]+\[[\d,-]+\]|[\[\]]|[^\s\[\]"]+')
 _CLASSES = re.compile(r"(.*?)\[([\d,-]+)\](.*)", re.ASCII)
+_EDITED = re.compile(
+    r"^\s*(?:\S+[#>] )?(rename|copy|wildcard delete|wildcard range|replace pattern)\b.*$", re.MULTILINE
+)
+_SETS = "what `show configuration | display set` prints after the commit"
 _BITS, _DSCP = re.compile("[01]{3}"), re.compile("[01]{6}")
 _CONTROL = (48, 56)  # DSCPs that the classifier by default does not put into best-effort, whatever the model
 _SPEED = re.compile(r"(\d+)g", re.ASCII | re.IGNORECASE)
@@ -168,9 +173,11 @@ def read(text: str) -> Description:
     Raises
     ------
     InputError
-        If ``class-of-service`` is in a group that is applied, or the text is cut.
+        If ``class-of-service`` is in a group that is applied, a command edits others, or the text is cut.
     """
     check_whole(text)
+    if match := _EDITED.search(text):
+        raise InputError(f"{match[0].strip()[:60]}: only set, delete, activate and deactivate are read; give {_SETS}")
     found, known = Description(), _Classes()
     ranges: dict[str, _Range] = {}
     bundles: dict[str, Interface] = {}
@@ -256,6 +263,7 @@ def read(text: str) -> Description:
                 if each in known.queues and curve is not None:
                     port.queues[known.queues[each]] = scheduler
                     found.curves[scheduler] = dataclasses.replace(curve, ecn=scheduler in known.marking)
+        _stops_another(port, known, notified)
         port.dscps = known.dscps(classifier)
         port.by_dscp = port.dscps is not None
         _advise(port, known, classifier, notified)
@@ -285,6 +293,19 @@ def _advise(port: Interface, known: _Classes, classifier: str | None, notified: 
         port.typed["marking"] = f"{at} scheduler-map {marking[0]}"
     if classifier is None and known.classifiers:
         port.typed["classify"] = f"{at} unit 0 classifiers dscp {next(iter(known.classifiers))}"
+
+
+def _stops_another(port: Interface, known: _Classes, notified: str) -> None:
+    """Name a queue of a class without loss that no PAUSE stops, where the profile says which ones are."""
+    outputs = known.paused.get(notified, {})
+    for priority, queue in port.pauses.items() if outputs else ():
+        if queue not in outputs.values():
+            path = f"class-of-service congestion-notification-profile {notified} output ieee-802.1"
+            first, stopped = next(iter(outputs.items()))
+            bits = f"{first if priority not in outputs else priority:03b}"
+            line = f"congestion-notification-profile {notified} output flow-control-queue {stopped}"
+            why = f"a PAUSE stops queue {stopped}, and the class without loss has queue {queue}"
+            port.overrides.append((line, why, f"set {path} code-point {bits} flow-control-queue {queue}"))
 
 
 def _pauses(known: _Classes, profile: str) -> dict[int, int]:

@@ -15,6 +15,7 @@ from fluidcc.operators.switches.description import (
     Lines,
     Words,
     alone,
+    bundled,
     names,
     numbers,
     shaped,
@@ -25,6 +26,7 @@ from fluidcc.operators.switches.description import (
 WORDS = Words(
     "NVUE",
     lossless="nv set qos pfc PROFILE switch-priority {priority}, and nv set interface {port} qos pfc profile PROFILE",
+    lossy="nv unset qos pfc PROFILE switch-priority {priority}, unless other traffic needs it",
     marking="; ".join(
         f"nv set qos congestion-control {{profile}} traffic-class {{queue}} {field}"
         for field in ("min-threshold {kmin}", "max-threshold {kmax}", "probability {pmax}", "ecn enable")
@@ -88,6 +90,8 @@ def read(text: str) -> Description:
             case ["qos", "congestion-control", name, "traffic-class", classes, field, *value] if value:
                 for each in numbers(classes):
                     curves.setdefault(name, {}).setdefault(each, {})[field] = " ".join(value)
+            case ["qos", "congestion-control", _, "traffic-class", _, _]:
+                found.doubts.append(f"`{' '.join(words)[:100]}` has no value")
             case ["qos", "pfc", name, "switch-priority", listed, *_]:
                 pauses.setdefault(name, set()).update(each for each in numbers(listed) if each < 8)
             case ["qos", "pfc", name, ("tx" | "rx") as field, *value] if value:
@@ -118,6 +122,7 @@ def read(text: str) -> Description:
         profiles[name] = profiles.get(bond, {}) | profiles.get(name, {})
         port.mtu, port.up = port.mtu or whole.mtu, port.up and whole.up
         port.watchdog = whole.watchdog if port.watchdog is None else port.watchdog
+    bundled(found, {name: each for name, each in bonds.items() if profiles[name]}, members.values())
     by_roce = roce.get("enable", "on" if roce else "off") in _ON
     if by_roce and (own := curves.get(_EVERY, {}).get(_ROCE_QUEUE)):
         curves[_EVERY][_ROCE_QUEUE] = _ROCE_FIELDS | own
@@ -150,11 +155,12 @@ def read(text: str) -> Description:
         for queue, line in shapes.get(chosen.get("egress-shaper", _EVERY), {}).items():
             shaped(port, queue, line, f"nv unset {' '.join(line.split()[:6])}")
         at = "nv set interface {port} qos"
-        if off := [each for each in _off(curves.get(chosen.get("congestion-control", only), {})) if not port.queues]:
+        marking = any(found.curves[name].ecn for name in port.queues.values())
+        if off := [each for each in _off(curves.get(chosen.get("congestion-control", only), {})) if not marking]:
             path = f"nv set qos congestion-control {chosen.get('congestion-control', only)}"
             port.typed["marking"] = f"{path} traffic-class {off[0]} ecn enable"
-        elif marking := next((name for name, each in by_class.items() if each and not port.queues), ""):
-            port.typed["marking"] = f"{at} congestion-control profile {marking}"
+        elif profile := next((name for name, each in by_class.items() if each and not port.queues), ""):
+            port.typed["marking"] = f"{at} congestion-control profile {profile}"
         if pausing := next((name for name, each in pauses.items() if each and not port.pauses), ""):
             port.typed["lossless"] = f"{at} pfc profile {pausing}"
         if not listed and not pauses:
@@ -259,7 +265,7 @@ def _take(port: Interface, profiles: dict[str, str], words: list[str]) -> None:
         case ["link", "state", "down"] | ["link", "state", "down", *_]:
             port.up = False
         case ["qos", "pfc-watchdog", *rest]:
-            port.watchdog = "disable" not in rest
+            port.watchdog = not any(word.startswith(("disable", "off")) for word in rest)
         case ["qos", kind, "profile", name]:
             profiles[kind] = name
         case _:

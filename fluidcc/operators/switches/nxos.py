@@ -15,7 +15,9 @@ from fluidcc.operators.switches.description import (
     alone,
     amount,
     averaged,
+    bundled,
     code_points,
+    ethernets,
     names,
     numbers,
     random_detect,
@@ -27,6 +29,7 @@ from fluidcc.operators.switches.description import (
 WORDS = Words(
     "Cisco NX-OS",
     lossless="pause pfc-cos {priority} in the network-qos policy, and priority-flow-control mode on at {port}",
+    lossy="no pause pfc-cos {priority} in the network-qos policy, unless other traffic needs it",
     marking="random-detect minimum-threshold {kmin} bytes maximum-threshold {kmax} bytes drop-probability {pmax} "
     "weight 0 ecn in the class of queue {queue}",
     watchdog="priority-flow-control watch-dog-interval on, for the switch and at {port}",
@@ -50,7 +53,9 @@ _MARKS = re.compile(
 _PERCENT = re.compile(r"drop-probability (\S+)")
 _TYPED = re.compile(r"(class-map|policy-map) type (qos|queuing|network-qos)(?: match-\w+)? (\S+)")
 _CLASS = re.compile(r"class (?:type \S+ )?(\S+)")
-_APPLIED = re.compile(r"service-policy type (\S+) (?:(?:input|output) )?(\S+).*")
+_APPLIED = re.compile(r"(no )?service-policy type (\S+) (?:(?:input|output) )?(\S+).*")
+_WHOLE = re.compile(r"^!Command: show running-config\s*$", re.MULTILINE)
+_LATE = re.compile(r"^(line (console|vty)|boot nxos )", re.MULTILINE)  # what it ends in
 _UNKNOWN, _QUEUES = -1, 8  # queue of a class that the file lacks; queues of a port
 _AUTO = "no line of priority-flow-control mode, of which auto is the default"
 _OWN_QUEUE = re.compile(r"c-(?:out-)?(?:\dq-)?n?q(\d|-default)", re.ASCII)
@@ -72,6 +77,11 @@ class _Policies:
         self.curves: dict[str, dict[int, str]] = {}  # of policies of type queuing, by queue
         self.shapes: dict[str, dict[int, str]] = {}  # lines of policies of type queuing, by queue
         self.pauses: dict[str, dict[int, int]] = {}  # of policies of type network-qos, queue by priority
+
+    def forget(self, kind: str, name: str) -> None:
+        """Take a policy back."""
+        for each in {"qos": (self.sets,), "queuing": (self.curves, self.shapes), "network-qos": (self.pauses,)}[kind]:
+            each.pop(name, None)
 
     def queue(self, name: str) -> int | None:
         """Return the queue of a class of type queuing or network-qos."""
@@ -103,6 +113,8 @@ def read(text: str) -> Description:
     """
     check_whole(text, "interface|class-map|policy-map|system qos")
     found, known = Description(), _Policies()
+    if _WHOLE.search(text) and not _LATE.search(text):
+        found.doubts.append("`show running-config` goes on to `line vty`, which it does not have")
     system: dict[str, str] = {}
     own: dict[str, dict[str, str]] = {}
     modes: dict[str, str] = {}
@@ -113,23 +125,29 @@ def read(text: str) -> Description:
         head, last = lines[0], lines[-1]
         if match := _TYPED.fullmatch(head):
             _take_policy(found, known, match, lines)
+        elif match := re.fullmatch(r"no policy-map type (qos|queuing|network-qos) (\S+)", last):
+            known.forget(match[1], match[2])
         elif head == "system qos" and (match := _APPLIED.fullmatch(last)):
-            system[match[1]] = match[2]
+            system[match[2]] = match[3]
+            if match[1]:
+                del system[match[2]]
         elif len(lines) == 1 and last.startswith("priority-flow-control watch-dog-interval on"):
             watched = True
-        elif match := re.fullmatch(r"interface (Ethernet.+|port-channel\d+)", head, re.IGNORECASE):
-            for name in names(match[1].replace("Port-c", "port-c")):
+        elif listed := _ports(head):
+            for name in listed:
                 ports = channels if name.startswith("port-channel") else found.interfaces
                 port = ports.setdefault(name, Interface())
                 if member := re.fullmatch(r"channel-group (\d+)\b.*", last, re.ASCII):
                     members[name] = f"port-channel{member[1]}"
                 elif match := _APPLIED.fullmatch(last):
-                    own.setdefault(name, {})[match[1]] = match[2]
+                    own.setdefault(name, {})[match[2]] = "" if match[1] else match[3]
                 elif mode := re.fullmatch(r"priority-flow-control mode (on|off|auto)\b.*", last):
                     modes[name] = mode[1]
                 _take_line(port, last)
-        elif (match := _APPLIED.fullmatch(last)) and match[1] == "qos":
+        elif (match := _APPLIED.fullmatch(last)) and match[2] == "qos" and not match[1]:
             elsewhere = True
+    named = {name: each for name, each in channels.items() if name in own or name in modes}
+    bundled(found, named, members.values())
     policies_of = {"queuing": known.curves, "network-qos": known.pauses, "qos": known.sets}
     if not found.interfaces:
         alone(found)
@@ -163,6 +181,12 @@ def read(text: str) -> Description:
     if others := sorted(known.others & {each for sets in known.sets.values() for each in sets}):
         found.notes.append(f"class-map {', '.join(others)[:80]}: not by DSCP alone: its DSCPs are not checked")
     return found
+
+
+def _ports(head: str) -> list[str]:
+    """Return the ports of a line of ``interface``, or its port-channels."""
+    match = re.fullmatch(r"interface port-channel\s*(\d[\d,-]*)", head, re.ASCII | re.IGNORECASE)
+    return names(f"port-channel{match[1]}") if match else ethernets(head)
 
 
 def _take_unapplied(port: Interface, known: _Policies) -> None:
@@ -200,6 +224,10 @@ def _take_policy(found: Description, known: _Policies, head: re.Match[str], line
     queue = known.queue(within)
     if of == "qos" and (match := re.fullmatch(r"set qos-group (\d)", last, re.ASCII)):
         known.sets.setdefault(name, {})[within] = int(match[1])
+    elif of == "network-qos" and last.startswith("no pause") and queue is not None:
+        known.pauses[name] = {each: of_it for each, of_it in known.pauses[name].items() if of_it != queue}
+    elif of == "queuing" and re.match(r"no (congestion-control )?random-detect", last) and queue is not None:
+        known.curves[name].pop(queue, None)
     elif of == "network-qos" and last.startswith("pause") and queue is not None:
         for priority in numbers(last.partition("pfc-cos")[2]) or [queue]:
             known.pauses.setdefault(name, {})[priority] = queue
@@ -207,6 +235,10 @@ def _take_policy(found: Description, known: _Policies, head: re.Match[str], line
         known.shapes.setdefault(name, {})[queue] = last
     elif of == "queuing" and last.startswith(("random-detect", "congestion-control random-detect")):
         _take_curve(found, known, name, queue, lines)
+    elif of == "queuing" and re.fullmatch(r"afd queue-desired .* ecn", last):
+        curve = f"{name}-{queue}"
+        found.curves[curve] = unread(last)
+        known.curves.setdefault(name, {})[_UNKNOWN if queue is None else queue] = curve
 
 
 def _take_curve(found: Description, known: _Policies, name: str, queue: int | None, lines: tuple[str, ...]) -> None:
@@ -242,7 +274,7 @@ def _take_line(port: Interface, line: str) -> None:
         port.mtu = int(match[1])
     elif match := re.fullmatch(r"speed (\d{3,7})", line, re.ASCII):
         port.speed = float(match[1])
-    elif line == "shutdown":
-        port.up = False
+    elif line in ("shutdown", "no shutdown"):
+        port.up = line != "shutdown"
     elif line.startswith("priority-flow-control watch-dog-interval"):
         port.watchdog = line.split()[-1] == "on"

@@ -11,10 +11,11 @@ from fluidcc.operators.switches.description import Description, Words
 
 @dataclasses.dataclass
 class UnreadSystem:
-    """A reader that refuses: its system, and a pattern of lines that only this system has."""
+    """A reader that refuses: its system, a pattern of lines that only this system has, and what to give instead."""
 
     WORDS: Words
     signs: str
+    instead: str = "SONiC's config_db.json, or a configuration of Arista EOS, Cisco NX-OS, NVUE or Junos"
 
     def recognises(self, text: str, /) -> bool:
         """Tell whether a text is of this system."""
@@ -28,10 +29,7 @@ class UnreadSystem:
         InputError
             Always.
         """
-        raise InputError(
-            f"looks like {self.WORDS.system}, which is not read; give SONiC's config_db.json, or a configuration of "
-            "Arista EOS, Cisco NX-OS, NVUE or Junos"
-        )
+        raise InputError(f"looks like {self.WORDS.system}, which is not read; give {self.instead}")
 
 
 DELL_OS10 = UnreadSystem(Words("Dell OS10"), r"^\s*(random-detect color (green|yellow|red)\b|wred \S+\s*$)")
@@ -40,4 +38,55 @@ IOS_XR = UnreadSystem(
     Words("Cisco IOS-XR"),
     r"^(!! IOS XR Configuration\b|interface (\w+GigE|Bundle-Ether)\d+(/\d+){3}\b|"
     r"\s*random-detect \d+ \w+ \d+ \w+\s*$|\s*end-(class|policy)-map\s*$)",
+)
+# Thresholds by DSCP or precedence in packets, or the first lines of a running-config.
+IOS_XE = UnreadSystem(
+    Words("Cisco IOS or IOS-XE"),
+    r"^(\s*random-detect (dscp|prec(edence)?)(-based\s*$| \w+ (percent )?\d+ )|Current configuration : \d+ bytes)",
+)
+HUAWEI_VRP = UnreadSystem(
+    Words("Huawei VRP"),
+    r"^\s*(dcb pfc( enable mode \w+| \S+)?|qos queue \d ecn|dcb ai-ecn\b.*)\s*$|^drop-profile [^\s;{]+\s*$",
+)
+COMWARE = UnreadSystem(
+    Words("HPE or H3C Comware"),
+    r"^\s*(qos wred (queue table|apply) \S+|qos wred queue \d.*|priority-flow-control no-drop dot1p .*)\s*$",
+)
+SR_LINUX = UnreadSystem(
+    Words("Nokia SR Linux"),
+    r"^(--\{.*\}--.*|\s*interface ethernet-\d+/\d+ \{|\s*(ecn|wred)-slope \S+.*|\s*queue-management-profile \S+.*|"
+    r"set / (qos|interface) .*)$",
+)
+ONYX = UnreadSystem(
+    Words("NVIDIA Onyx"),
+    r"^\s*(interface ethernet \S+ )?(traffic-class \d congestion-control|dcb priority-flow-control) .*$",
+)
+ARUBA_CX = UnreadSystem(Words("Aruba AOS-CX"), r"^\s*(apply )?qos threshold-profile \S+\s*$")
+SONIC_CLI = UnreadSystem(
+    Words("SONiC's sonic-cli"), r"^.*\bqos wred-policy \S+\s*$", "the same switch's config_db.json"
+)
+TRAFFIC_CONF = UnreadSystem(
+    Words("Cumulus Linux's traffic.conf"),
+    r"^\s*(ecn_red|pfc)\.\S+ = ",
+    "what `nv config show` prints of the same switch, or its settings as `nv set` lines",
+)
+EOS_JSON = UnreadSystem(Words("EOS's JSON"), r"^\s*\{\s*\"(cmds|header)\": ", "`show running-config` as text")
+JUNOS_JSON = UnreadSystem(
+    Words("Junos's XML or JSON"),
+    r"^\s*(<(rpc-reply|configuration)\b|\{\s*\"configuration\"\s*:)",
+    "`show configuration | display set`",
+)
+UNREAD = (
+    DELL_OS10,
+    IOS_XR,
+    IOS_XE,
+    HUAWEI_VRP,
+    COMWARE,
+    SR_LINUX,
+    ONYX,
+    ARUBA_CX,
+    SONIC_CLI,
+    TRAFFIC_CONF,
+    EOS_JSON,
+    JUNOS_JSON,
 )

@@ -19,9 +19,9 @@ from fluidcc.surface import constructor, public
 APART = 0.1  # of the larger oscillation: by how much oscillates differ that are not the same
 _TEXTS = {
     "peak_to_peak": "queue of the most loaded link, largest less smallest",
-    "queue_min": "queue of the most loaded link, min",
-    "queue_max": "queue of the most loaded link, max",
-    "queue_mean": "queue of the most loaded link, mean",
+    "queue_bytes.min": "queue of the most loaded link, min",
+    "queue_bytes.max": "queue of the most loaded link, max",
+    "queue_bytes.mean": "queue of the most loaded link, mean",
 }
 
 
@@ -33,10 +33,10 @@ class Branches(DatasetResult):
     Parameters
     ----------
     dataset : xarray.Dataset
-        Over ``branch`` and the names that were swept: ``peak_to_peak``, ``queue_min``, ``queue_max``, ``queue_mean``
-        [bytes] and ``kind`` (as of `control.settling.kinds`, or why a point failed), all of the last window. Over the
-        names: ``bistable``, whether the oscillations differ by more than a tenth of the larger, and not because the
-        smaller still grows or the larger decays.
+        Over ``branch`` and the names that were swept: ``peak_to_peak``, ``queue_bytes.min``, ``queue_bytes.max``,
+        ``queue_bytes.mean`` [bytes] and ``kind`` (as of `control.settling.kinds`, or why a point failed), all of the
+        last window. Over the names: ``bistable``, whether the oscillations differ by more than a tenth of the larger,
+        and not because the smaller still grows or the larger decays.
     """
 
     def __repr__(self) -> str:

@@ -87,7 +87,7 @@ def hysteresis(
     Examples
     --------
     >>> import fluidcc as fc
-    >>> moved = fc.hysteresis(lambda n: fc.incast(1, multiplicity=n), over={"n": range(6, 17)})
+    >>> moved = fc.studies.hysteresis(lambda n: fc.incast(1, multiplicity=n), over={"n": range(6, 17)})
     >>> moved.plot()  # doctest: +SKIP
     """
     grid = grid_of(over)
@@ -189,7 +189,7 @@ def bistability(
     Examples
     --------
     >>> import fluidcc as fc
-    >>> two = fc.bistability(lambda n: fc.incast(1, multiplicity=n), over={"n": range(2, 17)})
+    >>> two = fc.studies.bistability(lambda n: fc.incast(1, multiplicity=n), over={"n": range(2, 17)})
     >>> two.n[two.bistable].values.tolist()
     [9.0, 10.0, 11.0, 12.0, 13.0, 14.0]
     """
@@ -284,9 +284,9 @@ def _amplitudes(summary: Summary) -> dict[str, np.ndarray]:
     low, high, mean = (v[link, points] for v in (summary.queue_min, summary.queue_max, summary.queue_mean))
     return {
         "peak_to_peak": high - low,
-        "queue_min": low,
-        "queue_max": high,
-        "queue_mean": mean,
+        "queue_bytes.min": low,
+        "queue_bytes.max": high,
+        "queue_bytes.mean": mean,
         _RATE: summary.rate_mean,
     }
 
@@ -297,7 +297,9 @@ def _judged(windows: list[dict[str, np.ndarray]], packet: float) -> tuple[dict[s
     An empty queue stands still while rates are on their way: then nothing is settled.
     """
     last = {key: values for key, values in windows[-1].items() if key != _RATE}
-    kind, settled = kinds(np.stack([each["peak_to_peak"] for each in windows]), np.maximum(last["queue_mean"], packet))
+    kind, settled = kinds(
+        np.stack([each["peak_to_peak"] for each in windows]), np.maximum(last["queue_bytes.mean"], packet)
+    )
     rates = np.stack([each[_RATE] for each in windows[-2:]])
     drifts = (np.ptp(rates, axis=0) > AGREE * np.abs(rates).max(axis=0)).any(axis=0) & (kind == "equilibrium")
     kind, settled = np.where(drifts, "unsettled", kind), settled & ~drifts

@@ -37,8 +37,8 @@ _SHORTEST, _SAMPLES = 50, 5000  # samples of the fluid in the shortest time to f
 _SEGMENTS = 20
 
 QUANTITIES = {
-    "queue_mean": ("bytes", "mean standing queue"),
-    "queue_p95": ("bytes", "95th percentile of the queue"),
+    "queue_bytes.mean": ("bytes", "mean standing queue"),
+    "queue_bytes.p95": ("bytes", "95th percentile of the queue"),
     "utilisation": ("1", "share of the link's capacity that was used"),
     "fairness_time": ("s", "time until uneven flows are nearly equal"),
 }
@@ -52,9 +52,9 @@ class WaiSweep(DatasetResult):
     Parameters
     ----------
     dataset : xarray.Dataset
-        ``queue_mean`` and ``queue_p95`` [bytes], ``utilisation``, ``fairness_time`` [s], each (engine, w_ai), with
-        "closed form" as the first engine; ``boundary``, the largest W_AI without a standing queue [bytes]. A
-        ``fairness_time`` of NaN: not within six times that of the closed form (fluid: twice). Attributes: ``flows``,
+        ``queue_bytes.mean`` and ``queue_bytes.p95`` [bytes], ``utilisation``, ``fairness_time`` [s], each (engine,
+        w_ai), with "closed form" as the first engine; ``boundary``, the largest W_AI without a standing queue [bytes].
+        A ``fairness_time`` of NaN: not within six times that of the closed form (fluid: twice). Attributes: ``flows``,
         ``uneven_flows`` (those that are timed), ``left``, ``base_rtt_s``, ``eta``.
     """
 
@@ -73,7 +73,7 @@ class WaiSweep(DatasetResult):
         ]
         for engine in data["engine"].values:
             at = data.sel(engine=engine)
-            queue, time = span("queue_bytes", at["queue_mean"]), span("time_s", at["fairness_time"])
+            queue, time = span("queue_bytes", at["queue_bytes.mean"]), span("time_s", at["fairness_time"])
             rows.append((str(engine), f"queue {queue}, fair after {time}"))
         return rows
 
@@ -136,8 +136,9 @@ def wai_sweep(
 
     Examples
     --------
-    >>> found = fc.wai_sweep(fc.incast(16, rate="100Gbps", scheme=fc.HPCC()), ["80B", "300B"], engines=["fluid"])
-    >>> round(found.queue_mean.sel(engine="fluid", w_ai=300).item())  # 16 x 300 B less 5 % of 100 Gb/s x 4.18 us
+    >>> scenario = fc.incast(16, rate="100Gbps", scheme=fc.HPCC())
+    >>> found = fc.studies.wai_sweep(scenario, ["80B", "300B"], engines=["fluid"])
+    >>> round(found["queue_bytes.mean"].sel(engine="fluid", w_ai=300).item())  # 16 x 300 B less 5 % of 52.3 KB
     2185
     """
     scenario = resolve(scenario)
@@ -223,7 +224,7 @@ def _known(engines: Sequence[str]) -> Sequence[str]:
 def _closed(fixed_points: list[FixedPoint], times: np.ndarray) -> dict[str, np.ndarray]:
     queue = np.array([at.queue for at in fixed_points])
     used = np.array([min(at.utilisation, 1.0) for at in fixed_points])
-    return {"queue_mean": queue, "queue_p95": queue, "utilisation": used, "fairness_time": times}
+    return {"queue_bytes.mean": queue, "queue_bytes.p95": queue, "utilisation": used, "fairness_time": times}
 
 
 def _fluid(
@@ -242,8 +243,8 @@ def _fluid(
         outcome, _, _ = execute(batch.network, plan, points=len(values), full=True, segments=_SEGMENTS, report=bar)
     at, window = np.arange(plan.samples) * (plan.stride * plan.dt), outcome.trace["window"]
     return {
-        "queue_mean": at_equilibrium["queue_bytes.mean"].values,
-        "queue_p95": at_equilibrium["queue_bytes.p95"].values,
+        "queue_bytes.mean": at_equilibrium["queue_bytes.mean"].values,
+        "queue_bytes.p95": at_equilibrium["queue_bytes.p95"].values,
         "utilisation": at_equilibrium["utilisation"].values,
         "fairness_time": np.array([_equal_after(at, window[:, :, k], left) for k in range(len(values))]),
     }
@@ -257,8 +258,8 @@ def _packet(
     with Bar("simulating packets", 2 * len(values), "runs") as bar:
         for k, (value, time) in enumerate(zip(values, times, strict=True)):
             summary = simulate(with_increase(scenario, float(value)), until, engine="packet").summary
-            found["queue_mean"].append(summary["queue_bytes"]["mean"])
-            found["queue_p95"].append(summary["queue_bytes"]["p95"])
+            found["queue_bytes.mean"].append(summary["queue_bytes"]["mean"])
+            found["queue_bytes.p95"].append(summary["queue_bytes"]["p95"])
             found["utilisation"].append(summary["utilisation"])
             bar((2 * k + 1) / (2 * len(values)))
             trace = simulate(with_increase(uneven, float(value)), PATIENCE["packet"] * float(time), engine="packet")

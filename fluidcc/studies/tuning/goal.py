@@ -124,8 +124,8 @@ def goal_of(
     maximise : bool or None
         Of the first objective; None: as is usual for the metric.
     subject_to : str or sequence of str, or None
-        Besides what a short queue must keep (`fluidcc.SweepResult.best`), or in place of its bound on the same metric;
-        an empty list: none at all.
+        Besides what a short queue must keep (`fluidcc.studies.SweepResult.best`), or in place of its bound on the same
+        metric; an empty list: none at all.
     worst : bool
     target : float
         Share of the link that the scheme aims at.

@@ -118,7 +118,7 @@ def tune_fabric(
     --------
     >>> import fluidcc as fc
     >>> base = fc.preset("dcqcn", "hpcc-eval").options()  # doctest: +SKIP
-    >>> found = fc.tune_fabric(
+    >>> found = fc.studies.tune_fabric(
     ...     lambda **values: base | {"marking": fc.RED(**{"kmin": "100KB", "kmax": "400KB", "pmax": "20%", **values})},
     ...     {"kmin": ("10KB", "400KB")}, "leaf-spine:2x2x4", start={"kmin": "100KB"}, settings=8,
     ...     cases=[{"workload": "web-search", "load": "50%", "until": "1ms"}],

@@ -248,6 +248,51 @@ class _Found(NamedTuple):
     times: Array
     queue: Array
     rate: Array
+    run: Any = None  # that goes on from there
+
+
+def last_period(network: Network, rows: Callable[[Any], Array], samples: int, until: Any = "4s") -> tuple[Array, float]:
+    """States over one period at the end of a run, and the period [s].
+
+    Parameters
+    ----------
+    network : Network
+        Of plain numbers.
+    rows : callable
+        The states (n,) of a run's state that are wanted.
+    samples : int
+        Of the period, about; no more than it has steps.
+    until : quantity
+        Time at which to give up [s].
+
+    Returns
+    -------
+    ndarray, shape (count, n)
+        At equal times; the first is one period before the end.
+    float
+
+    Raises
+    ------
+    InputError
+        If the run does not end in a cycle.
+    """
+
+    def job(allowance: float | None) -> tuple[Array, float]:
+        plan = plan_of(network, until=until, dt=None, method="heun", halving=False, queueing_allowance=allowance)
+        lags = [float(np.max(lag)) for lag in (network.marking_lag, network.own_lag) if lag is not None]
+        found = _settle(network, plan, _LAGS * max(lags), quantity(until, TIME, "until"), lambda share: None)
+        if found.kind != "cycle":
+            raise InputError(f"no cycle: from its start the run ends as {found.kind!r}")
+        stride = max(1, int(found.period / plan.dt) // samples)
+        course = []
+        for _ in range(math.ceil(found.period / (stride * plan.dt)) + 1):
+            course.append(rows(found.run.state))
+            found.run.window(stride)
+        there = np.arange(len(course)) * stride * plan.dt
+        times = np.arange(samples) / samples * found.period
+        return np.stack([np.interp(times, there, row) for row in np.transpose(course)], axis=1), found.period
+
+    return with_room(job)
 
 
 def _settle(network: Network, plan: Plan, width: float, horizon: float, report: Any) -> _Found:
@@ -288,7 +333,18 @@ def _settle(network: Network, plan: Plan, width: float, horizon: float, report: 
     kind = "irregular" if kind == "cycle" and not regular else str(kind)
     whole = _whole(times, crossings)
     return _Found(
-        kind, link, low, high, float(queue[whole].mean()), period, spread, rate[whole].mean(axis=0), times, queue, rate
+        kind,
+        link,
+        low,
+        high,
+        float(queue[whole].mean()),
+        period,
+        spread,
+        rate[whole].mean(axis=0),
+        times,
+        queue,
+        rate,
+        run,
     )
 
 

@@ -19,5 +19,6 @@ if TYPE_CHECKING:
     from fluidcc.workloads.collectives.run import CollectiveRun as CollectiveRun
     from fluidcc.workloads.collectives.schedule import Schedule as Schedule
     from fluidcc.workloads.collectives.simai import read_simai as read_simai
+    from fluidcc.workloads.collectives.study import CollectiveStudy as CollectiveStudy
 
 __getattr__, __dir__, __all__ = lazily(globals())

@@ -25,7 +25,7 @@ from fluidcc.workloads.collectives.mapping import Laid, laid_out
 from fluidcc.workloads.collectives.measures import chain_of, load_of, numbers_of, pauses_of, transfers_of
 from fluidcc.workloads.collectives.placement import NoRoomError, placed
 from fluidcc.workloads.collectives.validity import checked
-from fluidcc.workloads.fabrics.slowdown import ends_of
+from fluidcc.workloads.fabrics.slowdowns import ends_of
 from fluidcc.workloads.fabrics.topology import Topology
 
 PATIENCE = 20.0  # times the time on an idle fabric, for which is waited

@@ -15,7 +15,7 @@ from fluidcc.engines.common.bounds import MOST_TIME
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import RED, Failure, resolve
 from fluidcc.surface import constructor, public
-from fluidcc.units import RATE, Seconds, quantity
+from fluidcc.units import RATE, Rate, Seconds, quantity
 from fluidcc.workloads.fabrics.hpcc_files import FlowList, read_flows
 from fluidcc.workloads.fabrics.hpcc_topology import read_topology
 from fluidcc.workloads.fabrics.lines import Lines
@@ -62,6 +62,7 @@ _REFUSED: dict[str, tuple[str, str]] = {
 _PATHS: dict[int, dict[str, Any]] = {0: {}, 6: {"load_balancing": "flowlet", "flowlet_gap": "100us"}}
 _OTHER_PATHS = {2: "DRILL", 3: "CONGA", 9: "ConWeave"}
 _CONWEAVE_WAITS = 10.0  # s for which that simulator goes on after FLOWGEN_STOP_TIME (network-load-balance.cc)
+_MOST_MB = 4095  # that simulator's buffers are 32 bits of bytes (switch-mmu.cc)
 _OF_SIMAI = ("RATE_MON_FILE", "QP_MON_INTERVAL")  # keys that no other simulator has
 # Where parameters and fields that are refused come from.
 _KEY_OF = {
@@ -160,6 +161,7 @@ def read_config(
         scheme = scheme_of(reader, SCHEMES[mode], *largest(trips))
         options = {**network, "scheme": scheme, "marking": _marking(reader, mode)}
         resolve(fabric.scenario(sent.rows[:1], **options))
+        words += _never_reached(lines.name, at, fabric, options)
     except InputError as error:
         raise reader.placed(error) from None
     return SimulatorConfig(SCHEMES[mode], options, fabric, sent, until, tuple(words))
@@ -431,6 +433,19 @@ def _marking(reader: _Reader, mode: int) -> Callable[[Any], RED | None]:
     return marking
 
 
+def _never_reached(name: str, at: Mapping[str, int], topology: Topology, options: Mapping[str, Any]) -> list[str]:
+    """Name thresholds that no queue reaches, as where bytes are written for KB."""
+    found = []
+    for rate in sorted({float(cable.rate) for cable in topology.cables}):
+        red = options["marking"](Rate(rate))
+        if red is not None and float(red.kmin) >= float(options["buffer"]):
+            found.append(
+                f"{name}, line {at['KMIN_MAP']}: KMIN_MAP: {float(red.kmin) / 1e3:g} KB for links of {rate * 8e-9:g} "
+                f"Gb/s is more than BUFFER_SIZE, {float(options['buffer']) / 2**20:g} MB: nothing is marked"
+            )
+    return found
+
+
 def _network(reader: _Reader, topology: Topology, flows: FlowList) -> tuple[dict[str, Any], list[str]]:
     """Return the fields of the scenario, and what is not as in the file."""
     network: dict[str, Any] = {
@@ -442,6 +457,10 @@ def _network(reader: _Reader, topology: Topology, flows: FlowList) -> tuple[dict
         **_PATHS[int(reader.number("LB_MODE"))],
     }
     words = []
+    if reader.number("BUFFER_SIZE") > _MOST_MB:
+        raise reader.wrong(
+            "BUFFER_SIZE", f"is in MB, up to the {_MOST_MB} that 32 bits of bytes hold; write 16 for 16 MB"
+        )
     if reader.number("ENABLE_IRN"):
         network |= {"loss_recovery": "irn"}
     elif any(cable.loss > 0 for cable in topology.cables) or network["pfc"] is None:

@@ -20,7 +20,7 @@ from fluidcc.files import write_atomically
 from fluidcc.surface import constructor, public
 from fluidcc.workloads.fabrics.hpcc_topology import LARGEST_NODE
 from fluidcc.workloads.fabrics.lines import LARGEST_LIST, Lines
-from fluidcc.workloads.fabrics.slowdown import Slowdown
+from fluidcc.workloads.fabrics.slowdowns import Slowdown
 from fluidcc.workloads.fabrics.topology import Topology
 
 _SOURCE_PORT = 10_000  # of the first flow between two hosts

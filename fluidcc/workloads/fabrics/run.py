@@ -27,7 +27,7 @@ from fluidcc.scenario.model import Flow
 from fluidcc.surface import constructor, public
 from fluidcc.units import TIME, show
 from fluidcc.workloads.fabrics.hpcc_files import interfaces
-from fluidcc.workloads.fabrics.slowdown import Slowdown, alone, slowdown_of
+from fluidcc.workloads.fabrics.slowdowns import Slowdown, alone, slowdown_of
 from fluidcc.workloads.fabrics.topology import Topology
 
 PATIENCE = 20.0  # times the longest flow's time alone, that are waited for flows after the last has started

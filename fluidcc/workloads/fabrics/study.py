@@ -18,7 +18,7 @@ from fluidcc.results.schema import plain
 from fluidcc.surface import constructor, public
 from fluidcc.workloads.fabrics.hpcc_files import FlowList, write_fct, write_pfc
 from fluidcc.workloads.fabrics.run import FabricRun
-from fluidcc.workloads.fabrics.slowdown import PERCENTILES, bin_ends
+from fluidcc.workloads.fabrics.slowdowns import PERCENTILES, bin_ends
 from fluidcc.workloads.fabrics.topology import Topology
 
 if TYPE_CHECKING:

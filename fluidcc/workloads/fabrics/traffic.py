@@ -84,9 +84,9 @@ class Traffic:
         Of a pattern's flows [bytes]; 1 MB by default.
     pairs : int, optional
         Instead of a load: n random pairs of hosts send a workload's flows back to back until the run ends, at
-        ``until`` (`fluidcc.pair_flows`).
+        ``until`` (`fluidcc.fabrics.pair_flows`).
     rebuild : int, optional
-        In addition: n random hosts send to another from 0 until the run ends (`fluidcc.rebuild_flows`).
+        In addition: n random hosts send to another from 0 until the run ends (`fluidcc.fabrics.rebuild_flows`).
     flows : FlowList, sequence of rows, or path, optional
         Instead of all that: flows as `Topology.scenario` takes them, a ``flow.txt``, or htsim's connection matrix.
 
@@ -192,8 +192,8 @@ class Traffic:
         Returns
         -------
         array, shape (flows, 4), or sequence
-            Source, target, start [s] and size [bytes], by start; behind the flows of pairs, as `fluidcc.pair_flows` has
-            them, if there are any. A list as it was given.
+            Source, target, start [s] and size [bytes], by start; behind the flows of pairs, as
+            `fluidcc.fabrics.pair_flows` has them, if there are any. A list as it was given.
 
         Raises
         ------

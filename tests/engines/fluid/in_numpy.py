@@ -167,7 +167,7 @@ class Run:
         limit = np.float64((depth - 3) * dt)
         never = np.int32(2**30)
         numbers = Numbers(np.float64(dt), np.int32(0), never, never, limit)
-        static = {"points": points, "depth": depth, "method": method, "aligned": False, "full": False}
+        static = {"points": points, "depth": depth, "method": method, "aligned": False}
         progress = begin(self.network, numbers, **static)
         self.system: QueueNetwork = system_of(self.network, points, limit)
         self.loop = Loop(self.system, METHODS[method], numbers.dt, False)

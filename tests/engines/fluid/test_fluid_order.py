@@ -131,7 +131,7 @@ def test_who_waits_in_vain_has_not_begun() -> None:
     assert trace.summary["fct_s"] == [None] * 4
     assert not np.isnan(trace["rate"]).any()
     assert float(trace["rate"][:, 1:].max()) == 0.0
-    assert fc.finish_times(trace).tolist() == [np.inf] * 4
+    assert fc.theory.finish_times(trace).tolist() == [np.inf] * 4
     # What is known to begin beyond the horizon has not begun either, nor has who waits for it.
     began_s = fluid(diamond("1ms"), "100us").summary["began_s"]
     assert (began_s[:2], began_s[3]) == ([0.0, None], None)

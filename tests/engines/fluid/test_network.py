@@ -181,12 +181,13 @@ def test_unit_of_data_does_not_matter(factor: float, tolerance: float) -> None:
     assert other.summary["jain"] == pytest.approx(one.summary["jain"], rel=max(tolerance, 1e-15))
 
 
-@pytest.mark.usefixtures("full_columns")
+@pytest.mark.usefixtures("one_depth", "full_columns")
 def test_a_class_is_that_many_flows() -> None:
-    one = run(fc.incast(2, multiplicity=[2, 1], start=["0", "1ms"]), "4ms")
+    """Two in one class, and one in two classes of a half each, so that both runs share a shape."""
+    one = run(fc.incast(3, multiplicity=[2, 0.5, 0.5], start=["0", "1ms", "1ms"]), "4ms")
     many = run(fc.incast(3, start=["0", "0", "1ms"]), "4ms")
     assert one["queue"].values == pytest.approx(many["queue"].values, rel=ROUNDING, abs=1e-3)
-    assert one["rate"].values == pytest.approx(many["rate"].values[:, 1:], rel=ROUNDING)
+    assert one["rate"].values == pytest.approx(many["rate"].values[:, [1, 2, 2]], rel=ROUNDING)
     assert many["rate"].values[:, 0] == pytest.approx(many["rate"].values[:, 1], rel=ROUNDING)
     for name in ("jain", "utilisation", "flows"):
         assert one.summary[name] == pytest.approx(many.summary[name], rel=ROUNDING), name
@@ -200,6 +201,7 @@ def cumulated(values: np.ndarray, dt: float) -> np.ndarray:
     return np.concatenate([[0.0], np.cumsum((values[1:] + values[:-1]) / 2) * dt])
 
 
+@pytest.mark.usefixtures("one_depth", "full_columns")
 def test_bytes_are_conserved() -> None:
     """What the link sent and what waits is what arrived: the integral of the rates, as trapezoids of each step."""
     counts = np.array([1, 2, 3])
@@ -231,7 +233,7 @@ def without_clock(summary: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in summary.items() if k not in ("compile_s", "wall_s")}
 
 
-@pytest.mark.usefixtures("full_columns")
+@pytest.mark.usefixtures("one_depth", "full_columns")
 def test_results_do_not_depend_on_the_output_grid() -> None:
     scenario = fc.incast(3, start=["0", "1ms", "2ms"], size=[math.inf, "2MB", math.inf])
     fine = run(scenario, "10ms", sample_interval=STEP)
@@ -246,10 +248,10 @@ def test_results_do_not_depend_on_the_output_grid() -> None:
             assert np.max(np.abs(values - expected)) <= (1e-15 * C * 10e-3 * 10 if name == "sent" else 0), name
 
 
-@pytest.mark.usefixtures("full_columns")
+@pytest.mark.usefixtures("one_depth", "full_columns")
 def test_summary_is_that_of_every_step() -> None:
     """Means weigh every step of the window alike and its ends by one half, whatever is sampled."""
-    trace = run(fc.incast(2), "2ms", window=("300us", "1745us"), sample_interval=STEP)
+    trace = run(fc.incast(3), "2ms", window=("300us", "1745us"), sample_interval=STEP)
     inside, summary = trace.dataset.isel(time=slice(300, 1746)), trace.summary
     queue, seconds = inside["queue"].values[:, 0], 1445 * STEP
     mean = cumulated(queue, STEP)[-1] / seconds
@@ -264,10 +266,10 @@ def test_summary_is_that_of_every_step() -> None:
     assert summary["utilisation"] == pytest.approx((sent[1] - sent[0]) / (C * seconds), rel=1e-9)
 
 
-@pytest.mark.usefixtures("full_columns")
+@pytest.mark.usefixtures("one_depth", "full_columns")
 @pytest.mark.parametrize("interval", [7e-6, 333e-6])
 def test_samples_are_as_far_apart_as_asked(interval: float) -> None:
-    trace = run(fc.incast(2), "2ms", sample_interval=interval)
+    trace = run(fc.incast(3), "2ms", sample_interval=interval)
     assert np.diff(trace.dataset.time.values) == pytest.approx(interval, abs=STEP / 2)
 
 
@@ -282,11 +284,13 @@ def test_a_run_ends_at_its_horizon(steps: int) -> None:
     assert trace.summary["queue_bytes"]["max_whole_run"] == filled
 
 
-@pytest.mark.usefixtures("full_columns")
+@pytest.mark.usefixtures("one_depth", "full_columns")
 def test_late_starters_are_frozen() -> None:
     scenario = fc.incast(3, start=["0", "500us", "1200.3us"], initial_rate=["30Gbps", "20Gbps", "10Gbps"])
     trace = run(scenario, "2ms", sample_interval=STEP)
-    alone = run(fc.incast(1, initial_rate="30Gbps"), "2ms", sample_interval=STEP)
+    late = tuple(dataclasses.replace(flow, start=1.0) for flow in scenario.flows[1:])
+    with pytest.warns(UserWarning, match="start: 1s is not within the run"):
+        alone = run(dataclasses.replace(scenario, flows=(scenario.flows[0], *late)), "2ms", sample_interval=STEP)
     time = trace.dataset.time.values
     for flow, start in ((1, 500e-6), (2, 1200.3e-6)):
         before = time < start - STEP / 2
@@ -311,14 +315,14 @@ UNMARKED = RED("1GB", "1GB")
 def completion(flows: int, size: float, scheme: DCQCN, delay: str) -> tuple[list[float], float]:
     """Completion times; and what they hold beside sending and queueing.
 
-    That is propagation, the last packet's store at the switch, and a 64 B ACK's at switch and receiver. Two flows are
-    there always, so that all cases share a shape; the second begins after the run where one is to be alone.
+    That is propagation, the last packet's store at the switch, and a 64 B ACK's at switch and receiver. Three flows are
+    there always, so that all cases share a shape; those in addition to ``flows`` begin after the run.
     """
-    starts = ["0", "1s" if flows == 1 else "0"]
-    scenario = fc.incast(2, size=size, scheme=scheme, delay=delay, marking=UNMARKED, start=starts)
+    starts = ["0", "1s" if flows == 1 else "0", "1s"]
+    scenario = fc.incast(3, size=size, scheme=scheme, delay=delay, marking=UNMARKED, start=starts)
     fixed_point = base_rtt(scenario, scenario.flows[0]) + (min(size, 1000) + 2 * 64) / C
     times = run(scenario, "5ms").summary["fct_s"]
-    assert times[flows:] == [None] * (2 - flows)
+    assert times[flows:] == [None] * (3 - flows)
     return times[:flows], fixed_point
 
 
@@ -350,7 +354,7 @@ def test_the_last_byte_waits_in_the_queue_it_finds(delay: str) -> None:
     assert times == pytest.approx([2e6 / C + rtt] * 2, rel=1e-9)
 
 
-@pytest.mark.usefixtures("full_columns")
+@pytest.mark.usefixtures("one_depth", "full_columns")
 def test_finite_flows_leave_the_rest_to_others() -> None:
     scenario = fc.incast(3, size=["2MB", math.inf, "1GB"], start=["0", "0", "100ms"])
     trace = run(scenario, "10ms", sample_interval=STEP)
@@ -426,7 +430,7 @@ def waiting(scenario: Scenario, until: float, dt: float) -> tuple[np.ndarray, np
         plan = plan_of(network, until=until, dt=dt)
         network = with_points(network, np.float64)
         numbers = numbers_of(plan)
-        options = {"depth": plan.depth, "method": plan.method, "aligned": plan.aligned, "full": False}
+        options = {"depth": plan.depth, "method": plan.method, "aligned": plan.aligned}
 
         def integrated(network: Network, numbers: Numbers) -> Any:
             loop = Loop(QueueNetwork(network, 1, numbers.limit), METHODS[plan.method], numbers.dt, plan.aligned)
@@ -595,7 +599,7 @@ def test_methods_agree_in_the_limit() -> None:
     assert euler / error("euler", STEP / 2) == pytest.approx(2, abs=0.2)
 
 
-@pytest.mark.usefixtures("one_depth")
+@pytest.mark.usefixtures("one_depth", "full_columns")
 @pytest.mark.parametrize("method", ["heun", pytest.param("rk4", marks=pytest.mark.slow)])
 def test_a_limit_that_holds_costs_no_order(method: str) -> None:
     """A slow NIC beside fast ones: its R_T stays at its line rate, where stages would pass it by h dR_T/dt."""
@@ -629,8 +633,9 @@ def test_single_precision_is_close() -> None:
     assert single["rate_bytes_per_s"] == pytest.approx(double["rate_bytes_per_s"], rel=FLOAT32)
 
 
+@pytest.mark.usefixtures("one_depth", "full_columns")
 def test_halving_estimates_the_error() -> None:
-    scenario = fc.incast(2)
+    scenario = fc.incast(3)
     coarse = fc.simulate(scenario, until="40ms", dt=STEP).summary
     fine = fc.simulate(scenario, until="40ms", dt=STEP / 2, estimate_error=False).summary
     difference = abs(coarse["queue_bytes"]["mean"] / fine["queue_bytes"]["mean"] - 1)

@@ -332,6 +332,30 @@ def test_a_window_is_kept_by_counting() -> None:
     assert queue.max() > 50e3
 
 
+def test_a_queue_further_on_gets_bytes_of_earlier() -> None:
+    """One flow over two links: each queue has what was sent its own lag before the step's end, not the first's."""
+    links = (lot().links[0], dataclasses.replace(lot().links[1], source="b"))
+    flow = dataclasses.replace(lot("hpcc").flows[0], path=(0, 1))
+    run = Run(fc.Scenario(links, (flow,)), 0.25e-6)
+    made, z = run.system, run.steps(1)[0].z
+    history = SimpleNamespace(read=lambda _, at, rows: np.broadcast_to(at.offset + at.theta, (len(rows), 1)) * 1e3)
+    reached = made._arrive(history, 0, np.float64(0.25e-6), z).reached[:, 0]
+    np.testing.assert_allclose(reached, 1e3 * (1.0 - np.ravel(made.network.arrival_lag) / 0.25e-6))
+    assert reached[0] > reached[1] + 1e4
+
+
+def test_nothing_is_acknowledged_twice_where_a_round_trip_outgrows_time() -> None:
+    """Bytes acknowledged by a step's end fell, as a wait that jumped makes them: a step has none, not fewer."""
+    run = Run(fc.incast(2, scheme="hpcc", rate="100Gbps", delay="2us"), 0.25e-6)
+    last = run.steps(80)[-1]
+    history = SimpleNamespace(read=lambda *_: np.asarray(last.z.acked) - 500.0)
+    made = run.system
+    plain = SimpleNamespace(**{name: getattr(made, name) for name in ("network", "_offered", "_windows", "lags")})
+    plain._wait_longer, plain._arrive = lambda history, n, dt, z: z, lambda history, n, dt, z: z
+    then = type(made).look_back(plain, history, 80, np.float64(0.25e-6), last.y, last.z)
+    assert np.ravel(then.newly).tolist() == [0.0, 0.0]
+
+
 # -- classes -------------------------------------------------------------------------------------------------------
 
 

@@ -64,6 +64,7 @@ def port(**given: float) -> TernaryState:
         (0.3, 1.0, 1.0, (1.0, 5.0, 7000.0)),
         (1.0, 1.0, 1.0, (1.0, 5.0, 7000.0)),
         (1.0, 1.0, 1.0 - 1e-7, (1.0, 5.0, 7000.0)),  # rounding is no RESUME
+        (1.0, 1.0, 1.0 - 1e-6, (1.0, 5.0, 7000.0)),
         (1.0, 1.0, 0.4, (0.0, 0.0, 9000.0)),
         (1.0, 1.0, 0.0, (0.0, 0.0, 9000.0)),
         (0.4, 0.0, 0.0, (0.0, 5.0, 7000.0)),  # that was told before
@@ -164,6 +165,8 @@ def test_a_byte_that_comes_on_the_grid_is_there_in_the_next_step() -> None:
     for finish, there in ((18.001, True), (18.003, False)):
         z = memory(finish=column(finish, np.inf), queue=column(40.0, 40.0))
         assert flat(completion.found(network(), HOPS, clock, z, column(40.0, 40.0))[0]) == [there, there, False]
+    clock, z = Clock(np.int32(1), DT, DT), memory(finish=column(0.002, np.inf), queue=column(40.0, 40.0))
+    assert completion.found(network(), HOPS, clock, z, column(40.0, 40.0))[0][0].item()  # a thousandth, exactly
 
 
 def test_what_is_served_step_by_step() -> None:
@@ -190,7 +193,7 @@ def test_what_is_served_step_by_step() -> None:
 def test_begun_and_share_at_the_grid() -> None:
     """The step from 20 to 22; what begins at its very end, but for a thousandth, is the next one's."""
     clock = Clock(np.int32(10), np.float64(20.0), DT)
-    assert flat(dependencies.begun(clock, column(19.0, 20.0, 21.99, 21.999))) == [True, True, True, False]
+    assert flat(dependencies.begun(clock, column(19.0, 21.99, 21.998, 21.999))) == [True, True, False, False]
     np.testing.assert_allclose(
         flat(dependencies.share(clock, column(19.0, 20.0, 20.5, 22.0, 30.0))), [1, 1, 0.75, 0, 0]
     )

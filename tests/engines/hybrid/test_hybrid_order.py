@@ -83,7 +83,7 @@ def test_who_waits_in_vain_has_not_begun() -> None:
     assert trace.summary["began_s"][1:] == [None, None, None]
     assert trace.summary["fct_s"][1:] == [None, None, None]
     assert float(trace["rate"][:, 1:].max()) == 0.0
-    assert fc.finish_times(trace).tolist()[1:] == [math.inf] * 3
+    assert fc.theory.finish_times(trace).tolist()[1:] == [math.inf] * 3
 
 
 def test_flows_of_a_host_may_follow_each_other() -> None:

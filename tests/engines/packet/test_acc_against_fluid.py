@@ -80,7 +80,7 @@ def test_line_rate_starts(fluid: tuple[str, dict[tuple[str, int], Halt]]) -> Non
     """Halt and drain within 10 %, recorded rates within 5 %, the time of the first halt within a tenth.
 
     At 10 Gb/s and 1 us a base RTT is 7 packets. Two flows have each three or four ACKs in it, of which 90 % is all:
-    the fluid counts half a packet unmarked, 14 %, and halts a period later (docs/theory/acc_fluid.md).
+    the fluid counts half a packet unmarked, 14 %, and halts a period later.
     """
     slow, ours = fluid
     far = []

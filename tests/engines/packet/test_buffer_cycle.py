@@ -30,20 +30,20 @@ def check_cycle(scenario, ring):
 def test_acc_figure_12_has_a_circle_and_the_whole_unit_none():
     """Flows between T1 and T4 come down and go up again at T2 or T3."""
     scenario = fc.clos_unit(PAIRS)
-    ring = fc.buffer_cycle(scenario)
+    ring = fc.fabrics.buffer_cycle(scenario)
     assert ring is not None
     assert set(ring) in ({"T3->L2", "L2->T2", "T2->L1", "L1->T3"}, {"T2->L2", "L2->T3", "T3->L1", "L1->T2"})
     check_cycle(scenario, ring)
-    assert fc.buffer_cycle(scenario, routes="possible") is not None
-    assert fc.buffer_cycle(fc.clos_unit(PAIRS, failed=()), routes="possible") is None
+    assert fc.fabrics.buffer_cycle(scenario, routes="possible") is not None
+    assert fc.fabrics.buffer_cycle(fc.clos_unit(PAIRS, failed=()), routes="possible") is None
 
 
 @pytest.mark.parametrize("ecmp_seed", range(4))
 def test_up_down_routing_has_none_whatever_fails(ecmp_seed):
     """With spines, T1 and T4 are linked by paths that go up once and down once; the shortest ones include others."""
     options = {**BROKEN, "spines": 2, "planes": False, "ecmp_seed": ecmp_seed}
-    assert fc.buffer_cycle(fc.clos(PAIRS, **options, routing="up-down")) is None
-    assert fc.buffer_cycle(fc.clos(PAIRS, **options)) is not None
+    assert fc.fabrics.buffer_cycle(fc.clos(PAIRS, **options, routing="up-down")) is None
+    assert fc.fabrics.buffer_cycle(fc.clos(PAIRS, **options)) is not None
 
 
 def test_up_down_paths_turn_once():
@@ -75,7 +75,7 @@ def test_a_clos_that_makes_no_sense_is_refused(options, named):
 
 def test_routes_must_be_known():
     with pytest.raises(fc.InputError, match="routes"):
-        fc.buffer_cycle(fc.incast(2), routes="all")  # pyright: ignore[reportArgumentType]
+        fc.fabrics.buffer_cycle(fc.incast(2), routes="all")  # pyright: ignore[reportArgumentType]
 
 
 def test_acks_count_unless_control_frames_carry_them():
@@ -86,10 +86,10 @@ def test_acks_count_unless_control_frames_carry_them():
         fc.Flow(path, fc.NoControl(), "10Gbps", source=f"s{k}", target=f"r{k}", egress_delay="1us")
         for k, path in enumerate([(0, 1), (1, 2), (3, 4)])
     )
-    ring = fc.buffer_cycle(fc.Scenario(links, flows))
+    ring = fc.fabrics.buffer_cycle(fc.Scenario(links, flows))
     assert ring is not None
     assert set(ring) == {"a->b", "b->c", "c->a"}
-    assert fc.buffer_cycle(fc.Scenario(links, flows, ack_queue="control")) is None
+    assert fc.fabrics.buffer_cycle(fc.Scenario(links, flows, ack_queue="control")) is None
 
 
 def ring_of(switches, spans):
@@ -116,7 +116,7 @@ def test_a_ring_has_a_circle_if_flows_cover_every_turn(switches, data):
     span = st.tuples(st.integers(0, switches - 1), st.integers(1, switches - 1))
     spans = data.draw(st.lists(span, min_size=1, max_size=8))
     turns = {(first + j) % switches for first, length in spans for j in range(length - 1)}
-    found = fc.buffer_cycle(ring_of(switches, spans))
+    found = fc.fabrics.buffer_cycle(ring_of(switches, spans))
     assert (found is not None) == (len(turns) == switches)
     if found is not None:
         assert len(found) == switches

@@ -11,7 +11,7 @@ import fluidcc as fc
 from fluidcc.builders.toml_file import from_toml, to_toml
 from fluidcc.errors import InputError
 from fluidcc.workloads.fabrics import named_topology
-from fluidcc.workloads.fabrics.slowdown import alone
+from fluidcc.workloads.fabrics.slowdowns import alone
 
 FABRIC = named_topology("leaf-spine:2x1x4")
 SIZE = 100e3
@@ -103,7 +103,7 @@ def test_who_waits_in_vain_has_not_begun():
     study = fc.fabric("none", FABRIC, flows=rows, loss=1.0, drain="1ms")
     assert study.runs[0].slowdown.unfinished == 2
     assert np.isnan(study.runs[0].slowdown["start"].values).tolist() == [False, True]
-    assert fc.finish_times(trace).tolist() == [np.inf, np.inf]
+    assert fc.theory.finish_times(trace).tolist() == [np.inf, np.inf]
 
 
 def test_all_of_a_class_wait_for_all_of_another():

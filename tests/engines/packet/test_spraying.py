@@ -13,7 +13,7 @@ from fluidcc.engines.packet.build import prepare
 from fluidcc.engines.packet.run import execute, times_of
 from fluidcc.scenario.model import resolve
 from fluidcc.workloads.fabrics import named_topology
-from fluidcc.workloads.fabrics.slowdown import alone
+from fluidcc.workloads.fabrics.slowdowns import alone
 
 SPINES = 4
 FABRIC = named_topology(

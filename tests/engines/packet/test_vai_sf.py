@@ -426,10 +426,10 @@ def test_the_staggered_incast(presets: Any, closer: float, high: float) -> None:
     assert np.corrcoef(starts, ranks)[0, 1] < -0.8
     assert spread(both) < closer * spread(default)
     assert spread(quick) < high * spread(default)
-    soon = fc.time_to_fairness(default)
+    soon = fc.theory.time_to_fairness(default)
     soon = finish.min() - LAST if np.isnan(soon) else soon
-    assert fc.time_to_fairness(both) < soon / 3
-    assert fc.time_to_fairness(quick) < soon / 3
+    assert fc.theory.time_to_fairness(both) < soon / 3
+    assert fc.theory.time_to_fairness(quick) < soon / 3
     usual, more, ours = (trace.summary["queue_bytes"]["mean"] for trace in (default, quick, both))
     assert ours <= 1.5 * usual
     assert more > max(usual, ours)

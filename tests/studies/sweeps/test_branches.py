@@ -14,7 +14,9 @@ NAN = float("nan")
 def pair(one: tuple[float, str], other: tuple[float, str]) -> Branches:
     """A point with two branches, each with its swing and kind."""
     found = {
-        name: {key: np.array([swing]) for key in ("peak_to_peak", "queue_min", "queue_max", "queue_mean")}
+        name: {
+            key: np.array([swing]) for key in ("peak_to_peak", "queue_bytes.min", "queue_bytes.max", "queue_bytes.mean")
+        }
         | {"kind": np.array([kind])}
         for name, (swing, kind) in (("up", one), ("down", other))
     }
@@ -51,7 +53,7 @@ def test_branches_have_the_grids_shape_and_their_names() -> None:
     found = branches_of(
         grid,
         {
-            name: {key: at for key in ("peak_to_peak", "queue_min", "queue_max", "queue_mean")}
+            name: {key: at for key in ("peak_to_peak", "queue_bytes.min", "queue_bytes.max", "queue_bytes.mean")}
             | {"kind": np.full(6, "cycle")}
             for name, at in swings.items()
         },

@@ -18,7 +18,7 @@ from fluidcc.studies.sweeps.layout import variables_of
 NAN = float("nan")
 
 
-def swept(queue: list[float], used: list[float], fair: list[float], **attrs: Any) -> fc.SweepResult:
+def swept(queue: list[float], used: list[float], fair: list[float], **attrs: Any) -> fc.studies.SweepResult:
     """A sweep over k = 0, 1, ... with these results; NaN is a point that failed."""
     grid = Grid({"k": np.arange(float(len(queue)))})
     columns = {name: queue for name in METRICS} | {"utilisation": used, "jain": fair}
@@ -26,7 +26,7 @@ def swept(queue: list[float], used: list[float], fair: list[float], **attrs: Any
     attributes = variables_of(grid)
     variables = {name: ("k", np.array(values), attributes[name].attrs) for name, values in columns.items()}
     variables["reason"] = ("k", failed, attributes["reason"].attrs)
-    return fc.SweepResult(xr.Dataset(variables, {**grid.axes, "flow": ["flow 0"]}, attrs))
+    return fc.studies.SweepResult(xr.Dataset(variables, {**grid.axes, "flow": ["flow 0"]}, attrs))
 
 
 STARVED = swept([100.0, 200.0, 300.0, 400.0, NAN], [0.65, 0.99, 0.985, 1.0, NAN], [1.0, 0.5, 0.95, 1.0, NAN])
@@ -63,7 +63,7 @@ def test_none_keeps_them() -> None:
         (swept([NAN], [NAN], [NAN]), None),
     ],
 )
-def test_a_table_has_the_best_point_if_there_is_one(result: fc.SweepResult, says: str | None) -> None:
+def test_a_table_has_the_best_point_if_there_is_one(result: fc.studies.SweepResult, says: str | None) -> None:
     assert dict(result._rows()).get("least queue_bytes.mean") == says
 
 
@@ -114,7 +114,7 @@ def test_a_map_hatches_what_misses_a_bound_and_says_what_is_grey() -> None:
     flat = swept([100.0, 200.0, 300.0, NAN], [0.65, 0.99, 1.0, NAN], [1.0, 1.0, 1.0, NAN])
     index = {"a": ("k", [0.0, 0.0, 1.0, 1.0]), "b": ("k", [0.0, 1.0, 0.0, 1.0])}
     both = flat.dataset.drop_vars("k").assign_coords(index).set_index(k=["a", "b"]).unstack("k")
-    axis = fc.SweepResult(both).plot().axes[0]
+    axis = fc.studies.SweepResult(both).plot().axes[0]
     hatched = [patch for patch in axis.patches if patch.get_hatch()]
     assert len(hatched) == 1
     low, high = (float(edge) for edge in (hatched[0].get_x(), hatched[0].get_x() + hatched[0].get_width()))
@@ -180,7 +180,7 @@ def test_ranks_count_what_is_strictly_ahead() -> None:
 def test_a_result_counts_points_failures_and_reasons() -> None:
     assert (STARVED.points, STARVED.failed, STARVED.names) == (5, 1, ["k"])
     dataset = STARVED.dataset.assign(reason=("k", [0, -1, -1, 10_000, 2], STARVED.dataset["reason"].attrs))
-    assert fc.SweepResult(dataset).reasons == {"not done": 3, REASONS[2]: 1}
-    assert fc.SweepResult(dataset).failed == 4
+    assert fc.studies.SweepResult(dataset).reasons == {"not done": 3, REASONS[2]: 1}
+    assert fc.studies.SweepResult(dataset).failed == 4
     last = dataset.assign(reason=("k", [0] * 4 + [len(REASONS) - 1], STARVED.dataset["reason"].attrs))
-    assert fc.SweepResult(last).reasons == {REASONS[-1]: 1}
+    assert fc.studies.SweepResult(last).reasons == {REASONS[-1]: 1}

@@ -43,9 +43,9 @@ def test_the_queue_with_the_largest_mean_speaks_for_a_point() -> None:
             rate_mean=np.ones((2, 3)),
         )
     )
-    assert found["queue_mean"].tolist() == [5.0, 2.0, 3.0]
-    assert found["queue_min"].tolist() == [1.0, 0.5, 1.0]
-    assert found["queue_max"].tolist() == [9.0, 3.5, 5.0]
+    assert found["queue_bytes.mean"].tolist() == [5.0, 2.0, 3.0]
+    assert found["queue_bytes.min"].tolist() == [1.0, 0.5, 1.0]
+    assert found["queue_bytes.max"].tolist() == [9.0, 3.5, 5.0]
     assert found["peak_to_peak"].tolist() == [8.0, 3.0, 4.0]
     assert found["rate"].shape == (2, 3)
 
@@ -56,9 +56,9 @@ def judged(*windows: tuple[float, float, float], packet: float = 1000.0) -> tupl
         [
             {
                 "peak_to_peak": np.array([swing]),
-                "queue_min": np.array([mean]),
-                "queue_max": np.array([mean + swing]),
-                "queue_mean": np.array([mean]),
+                "queue_bytes.min": np.array([mean]),
+                "queue_bytes.max": np.array([mean + swing]),
+                "queue_bytes.mean": np.array([mean]),
                 "rate": np.array([[1e9], [rate]]),
             }
             for swing, mean, rate in windows
@@ -66,7 +66,7 @@ def judged(*windows: tuple[float, float, float], packet: float = 1000.0) -> tupl
         packet,
     )
     assert "rate" not in found
-    assert found["queue_mean"].tolist() == [windows[-1][1]]
+    assert found["queue_bytes.mean"].tolist() == [windows[-1][1]]
     return str(found["kind"][0]), bool(settled[0])
 
 
@@ -176,7 +176,7 @@ def test_a_run_goes_through_all_values_and_back(monkeypatch: pytest.MonkeyPatch,
     rises = values[-1] > values[0]
     assert data["branch"].values.tolist() == (["up", "down"] if rises else ["down", "up"])
     for branch in ("up", "down"):
-        assert data["queue_mean"].sel(branch=branch).values.tolist() == [100 * at for at in values]
+        assert data["queue_bytes.mean"].sel(branch=branch).values.tolist() == [100 * at for at in values]
         assert data["kind"].sel(branch=branch).values.tolist() == ["equilibrium"] * 3
 
 
@@ -253,7 +253,7 @@ def test_a_chunk_ends_when_all_of_its_points_are_settled(monkeypatch: pytest.Mon
     found, windows = settled(monkeypatch, [1.0, 3.0], 1000)
     assert windows == [10] * 6
     assert found["kind"].tolist() == ["equilibrium"] * 2
-    assert found["queue_mean"].tolist() == [10001.0, 10003.0]
+    assert found["queue_bytes.mean"].tolist() == [10001.0, 10003.0]
 
 
 @pytest.mark.parametrize(("horizon", "count"), [(50, 5), (49, 4), (1000, 6)])
@@ -265,7 +265,7 @@ def test_a_chunk_gives_up_at_the_horizon(monkeypatch: pytest.MonkeyPatch, horizo
 
 def test_chunks_are_padded_and_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
     found, _ = settled(monkeypatch, [0.0, 1.0, 2.0, 0.0, 1.0], 1000, chunk=2)
-    assert found["queue_mean"].tolist() == [10000.0, 10001.0, 10002.0, 10000.0, 10001.0]
+    assert found["queue_bytes.mean"].tolist() == [10000.0, 10001.0, 10002.0, 10000.0, 10001.0]
     assert found["kind"].tolist() == ["equilibrium"] * 5
 
 

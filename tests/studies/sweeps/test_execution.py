@@ -17,9 +17,11 @@ import pytest
 import fluidcc as fc
 from benchmarks.killed_sweeps import finished
 from fluidcc.cli.app import run as run_command
-from fluidcc.engines.fluid.engine import execute
+from fluidcc.engines.fluid.engine import Outcome
 from fluidcc.engines.fluid.network import REASONS
 from fluidcc.engines.fluid.plan import history_bytes, plan_of
+from fluidcc.engines.fluid.running_statistics import Summary
+from fluidcc.engines.fluid.step_error import UNKNOWN
 from fluidcc.engines.run_many import StoppedError
 from fluidcc.results.memory import VARIABLE, limit
 from fluidcc.studies.sweeps import batch, run
@@ -98,9 +100,12 @@ def delayed(lag: Any) -> fc.Scenario:
 def test_histories_fit_in_the_memory_that_may_be_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = []
 
-    def measured(network: Any, plan: Any, *, points: int, **options: Any) -> Any:
+    def measured(network: Any, plan: Any, *, points: int, **_: Any) -> Any:
+        """Return what nothing depends on here: a queue and rates of 1."""
         taken.append(history_bytes(network, plan, points))
-        return execute(network, plan, points=points, **options)
+        link, flows = np.ones((1, points)), np.ones((2, points))
+        summary = Summary(link, link, link, link, link, rate_mean=flows, utilisation=link)
+        return Outcome(summary, np.ones((plan.samples, 1, points)), {}, None, None), 0.0, 0.0
 
     monkeypatch.setattr(batch, "execute", measured)
     # 20 ms in steps of 1 us: 2^15 records of 96 bytes are 3.1 MB, and twice that with half the step.
@@ -170,14 +175,10 @@ def test_a_point_whose_queue_outgrows_the_memory_fails_with_that_reason() -> Non
 
 
 def test_a_fraction_of_a_whole_number_fails_with_that_reason() -> None:
-    found = fc.sweep(
-        lambda f: fc.incast(2, scheme=fc.DCQCN(fast_recovery_steps=f / 2)),
-        {"f": [2.0, 5.0, 10.0]},
-        until="200us",
-        estimate_error=False,
-    )
-    assert found.reasons == {"not a whole number": 1}
-    assert np.isnan(found["jain"].values).tolist() == [False, True, False]
+    """As every point with a reason does, it then has no results (`test_sweep`)."""
+    grid = grid_of({"f": [2.0, 5.0, 10.0]})
+    made = batch.batch_of(lambda f: fc.incast(2, scheme=fc.DCQCN(fast_recovery_steps=f / 2)), grid)
+    assert [REASONS[reason] for reason in made.reasons] == ["ok", "not a whole number", "ok"]
 
 
 @pytest.mark.parametrize(
@@ -198,8 +199,11 @@ def test_the_command_refuses_it(capsys: pytest.CaptureFixture[str], over: str) -
     assert "is no whole number; write for example" in capsys.readouterr().err
 
 
-def test_flows_that_do_not_divide_evenly_are_as_in_a_single_run(capsys: pytest.CaptureFixture[str]) -> None:
+def test_flows_that_do_not_divide_evenly_are_as_in_a_single_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Three flows with two starts: two start at 0, and one later."""
+    monkeypatch.setattr(run, "sampled_error", lambda *_: UNKNOWN)  # is not asked for
     options = ["--rate", "10Gbps", "--initial-rate", "1Gbps", "--start", "0,50us", "--until", "200us", "--window"]
     assert run_command(["simulate", "none", "--flows", "3", *options, "0s:50us", "--json"]) == 0
     alone = json.loads(capsys.readouterr().out)["utilisation"]

@@ -32,19 +32,19 @@ def make(kmin: Any, g: Any) -> fc.Scenario:
     return fc.incast(2, marking=fc.RED(kmin, "60KB", "5%"), scheme=fc.DCQCN(g=g), initial_rate=["40Gbps", "10Gbps"])
 
 
-def store(path: Path, g: Any = lambda x: x / 256, **options: Any) -> fc.SweepResult:
+def store(path: Path, g: Any = lambda x: x / 256, **options: Any) -> fc.studies.SweepResult:
     return fc.sweep(lambda kmin, x: make(kmin, g(x)), OVER, until=UNTIL, estimate_error=False, store=path, **options)
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, fc.SweepResult]:
+def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, fc.studies.SweepResult]:
     path = tmp_path_factory.mktemp("kept") / "s.zarr"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run, "chunk_size", lambda *_: 2)
         return path, store(path)
 
 
-def test_a_store_opens_as_the_dataset_that_the_sweep_returns(kept: tuple[Path, fc.SweepResult]) -> None:
+def test_a_store_opens_as_the_dataset_that_the_sweep_returns(kept: tuple[Path, fc.studies.SweepResult]) -> None:
     path, result = kept
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -60,7 +60,7 @@ def test_a_store_opens_as_the_dataset_that_the_sweep_returns(kept: tuple[Path, f
 
 
 def test_what_is_not_done_is_no_number(
-    kept: tuple[Path, fc.SweepResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kept: tuple[Path, fc.studies.SweepResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And is done when the sweep goes on, whatever half of a file lies there: then the files are those of one sweep."""
     real, calls = run.run_chunk, []
@@ -78,7 +78,7 @@ def test_what_is_not_done_is_no_number(
     found = xr.open_zarr(tmp_path / "s.zarr")
     assert found["reason"].values.tolist() == [[0, 0], [PENDING, PENDING], [PENDING, PENDING]]
     assert np.isnan(found["jain"].values[1:]).all()
-    assert fc.SweepResult(found.load()).reasons == {"not done": 4}
+    assert fc.studies.SweepResult(found.load()).reasons == {"not done": 4}
     (tmp_path / "s.zarr" / "jain" / "c" / ".0123.partial").write_text("half of a fi")
     begun = len(calls)  # one may have begun as the sweep ended
     store(tmp_path / "s.zarr", resume=True)
@@ -106,7 +106,7 @@ def test_reasons_are_written_last(names: tuple[str, ...]) -> None:
     assert written[-1] == "reason"
 
 
-def test_other_numbers_at_any_point_are_another_sweep(kept: tuple[Path, fc.SweepResult]) -> None:
+def test_other_numbers_at_any_point_are_another_sweep(kept: tuple[Path, fc.studies.SweepResult]) -> None:
     # The first valid point is the same in both: x is 1.
     with pytest.raises(fc.InputError, match=r"another sweep .settings of the points"):
         store(kept[0], lambda x: x**2 / 256, resume=True)
@@ -122,14 +122,16 @@ def test_other_numbers_at_any_point_are_another_sweep(kept: tuple[Path, fc.Sweep
     ],
 )
 def test_other_software_or_another_processor_does_not_go_on(
-    kept: tuple[Path, fc.SweepResult], monkeypatch: pytest.MonkeyPatch, what: str, patched: str, value: Any
+    kept: tuple[Path, fc.studies.SweepResult], monkeypatch: pytest.MonkeyPatch, what: str, patched: str, value: Any
 ) -> None:
     monkeypatch.setattr(f"fluidcc.studies.sweeps.signature.{patched}", value)
     with pytest.raises(fc.InputError, match=f"another sweep .{what}"):
         store(kept[0], resume=True)
 
 
-def test_a_store_that_is_done_is_read(kept: tuple[Path, fc.SweepResult], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_is_done_is_read(
+    kept: tuple[Path, fc.studies.SweepResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(run, "run_chunk", None)
     again = store(kept[0], resume=True)
     xr.testing.assert_identical(again.dataset.drop_attrs(), kept[1].dataset.drop_attrs())

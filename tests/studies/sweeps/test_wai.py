@@ -21,13 +21,13 @@ SCENARIO = fc.incast(4, rate="100Gbps", scheme=fc.HPCC())
 @pytest.fixture(scope="module")
 def found():
     """W_AI below the boundary of 654 B, and twice beyond it."""
-    return fc.wai_sweep(SCENARIO, ["2KB", 300, "1.2KB"], until="2ms")
+    return fc.studies.wai_sweep(SCENARIO, ["2KB", 300, "1.2KB"], until="2ms")
 
 
 def test_it_is_labelled(found):
     assert list(found["engine"].values) == ["closed form", "fluid", "packet"]
     assert list(found["w_ai"].values) == [300, 1200, 2000]  # in order
-    for name in ("queue_mean", "queue_p95", "utilisation", "fairness_time"):
+    for name in ("queue_bytes.mean", "queue_bytes.p95", "utilisation", "fairness_time"):
         assert found[name].dims == ("engine", "w_ai")
         assert {"units", "long_name"} <= set(found[name].attrs)
     assert float(found["boundary"]) == solve_equilibrium(SCENARIO).boundary
@@ -38,16 +38,16 @@ def test_it_is_labelled(found):
 def test_the_fluid_rests_at_the_closed_form(found):
     """Queue within a tenth of a packet, utilisation within 1e-3; fairness as in `reproduce hpcc-wai`, within 15 %."""
     closed, fluid = found.sel(engine="closed form"), found.sel(engine="fluid")
-    np.testing.assert_allclose(fluid.queue_mean, closed.queue_mean, atol=104)
-    np.testing.assert_allclose(fluid.queue_p95, closed.queue_p95, atol=104)
+    np.testing.assert_allclose(fluid["queue_bytes.mean"], closed["queue_bytes.mean"], atol=104)
+    np.testing.assert_allclose(fluid["queue_bytes.p95"], closed["queue_bytes.p95"], atol=104)
     np.testing.assert_allclose(fluid.utilisation, closed.utilisation, atol=1e-3)
     np.testing.assert_allclose(fluid.fairness_time, closed.fairness_time, rtol=0.15)
 
 
 def test_packets_queue_at_least_as_much(found):
     closed, packet = found.sel(engine="closed form"), found.sel(engine="packet")
-    assert np.all(packet.queue_mean.values[1:] > closed.queue_mean.values[1:])
-    assert np.all(packet.queue_p95 >= packet.queue_mean)
+    assert np.all(packet["queue_bytes.mean"].values[1:] > closed["queue_bytes.mean"].values[1:])
+    assert np.all(packet["queue_bytes.p95"] >= packet["queue_bytes.mean"])
     assert np.all((packet.utilisation > 0.9) & (packet.utilisation <= 1 + 1e-9))
 
 
@@ -55,17 +55,17 @@ def test_one_batch_gives_what_single_runs_do(found):
     """The same equations with the step of the whole batch: a tenth of a packet."""
     for value in (300.0, 2000.0):
         alone = fc.simulate(with_increase(SCENARIO, value), "2ms", estimate_error=False).summary
-        assert float(found["queue_mean"].sel(engine="fluid", w_ai=value)) == pytest.approx(
+        assert float(found["queue_bytes.mean"].sel(engine="fluid", w_ai=value)) == pytest.approx(
             alone["queue_bytes"]["mean"], abs=104
         )
         alone = fc.simulate(with_increase(SCENARIO, value), "2ms", engine="packet").summary
-        assert float(found["queue_mean"].sel(engine="packet", w_ai=value)) == alone["queue_bytes"]["mean"]
+        assert float(found["queue_bytes.mean"].sel(engine="packet", w_ai=value)) == alone["queue_bytes"]["mean"]
 
 
 def test_engines_are_chosen(monkeypatch):
     monkeypatch.setattr(wai, "simulate", None)  # neither packets nor single fluid runs
     monkeypatch.setattr(wai, "execute", None)
-    closed = fc.wai_sweep(SCENARIO, [80, 160], engines=[])
+    closed = fc.studies.wai_sweep(SCENARIO, [80, 160], engines=[])
     assert list(closed["engine"].values) == ["closed form"]
     # A twice as large W_AI nearly halves the time while it is small against the window.
     slow, fast = closed["fairness_time"].values[0]
@@ -99,7 +99,9 @@ def test_as_many_nics_as_send_four_fifths_of_the_target(nic, each):
 def test_slow_nics_are_timed_with_as_many_as_fill_the_link():
     """Eight flows of 25 Gb/s: eta/U holds for them too, within the 15 % of two."""
     scenario = fc.incast(4, multiplicity=4, rate="100Gbps", line_rate="25Gbps", scheme=fc.HPCC())
-    found = fc.wai_sweep(scenario, [300, 1200, 2000], engines=["fluid"], until="1ms")  # the shapes of the fixture
+    found = fc.studies.wai_sweep(
+        scenario, [300, 1200, 2000], engines=["fluid"], until="1ms"
+    )  # the shapes of the fixture
     closed, fluid = found["fairness_time"].values[:, 0]
     assert fluid == pytest.approx(closed, rel=0.15)
     assert found.attrs["uneven_flows"] == 8
@@ -112,8 +114,8 @@ def test_slow_nics_are_timed_with_as_many_as_fill_the_link():
 def test_a_class_of_flows_is_as_many_hosts(found):
     """Agree with packets; the fluid is asked for as many flows in each half (its classes: `test_classes.py`)."""
     four = fc.incast(1, multiplicity=4, rate="100Gbps", scheme=fc.HPCC())
-    one = fc.wai_sweep(four, [300, 1200, 2000], engines=["packet"], until="2ms")
-    np.testing.assert_allclose(one["queue_mean"], found["queue_mean"].sel(engine=one["engine"]))
+    one = fc.studies.wai_sweep(four, [300, 1200, 2000], engines=["packet"], until="2ms")
+    np.testing.assert_allclose(one["queue_bytes.mean"], found["queue_bytes.mean"].sel(engine=one["engine"]))
     np.testing.assert_allclose(one["fairness_time"], found["fairness_time"].sel(engine=one["engine"]))
     assert uneven_flows(four).flows == uneven_flows(SCENARIO).flows
 
@@ -169,7 +171,7 @@ def test_it_draws(found, tmp_path):
 def test_bad_input_is_refused(change, message):
     given = {"scenario": SCENARIO, "w_ai": [80]} | change
     with pytest.raises(fc.InputError, match=message):
-        fc.wai_sweep(given.pop("scenario"), given.pop("w_ai"), **given)
+        fc.studies.wai_sweep(given.pop("scenario"), given.pop("w_ai"), **given)
 
 
 # -- by hand -----------------------------------------------------------------------------------------------------------
@@ -222,8 +224,8 @@ def test_the_closed_form_uses_no_more_than_the_link() -> None:
     points: list = [type("At", (), {"queue": q, "utilisation": u})() for q, u in ((0.0, 0.95), (500.0, 1.02))]
     found = wai._closed(points, np.array([1.0, 2.0]))
     assert {name: values.tolist() for name, values in found.items()} == {
-        "queue_mean": [0.0, 500.0],
-        "queue_p95": [0.0, 500.0],
+        "queue_bytes.mean": [0.0, 500.0],
+        "queue_bytes.p95": [0.0, 500.0],
         "utilisation": [0.95, 1.0],
         "fairness_time": [1.0, 2.0],
     }
@@ -294,8 +296,8 @@ def test_the_fluid_reads_times_off_its_samples(monkeypatch: pytest.MonkeyPatch) 
     stood = Stood(monkeypatch)
     found = wai._fluid(SCENARIO, TWO, np.array([100.0, 300.0]), np.array([2.0, 0.5]), 7.0, 0.1)
     assert stood.planned == {"sweep": (7.0, False), "until": 4.0, "samples": 400}  # twice the longest; 50 in the least
-    assert found["queue_mean"].tolist() == [100.0, 300.0]
-    assert found["queue_p95"].tolist() == [101.0, 301.0]
+    assert found["queue_bytes.mean"].tolist() == [100.0, 300.0]
+    assert found["queue_bytes.p95"].tolist() == [101.0, 301.0]
     assert found["utilisation"].tolist() == [102.0, 302.0]
     assert found["fairness_time"] == pytest.approx([math.log2(10), math.log2(10) / 2])
     wai._fluid(SCENARIO, TWO, np.array([100.0]), np.array([2.0]), 7.0, 0.1)
@@ -313,15 +315,15 @@ def test_packets_run_six_times_as_long_as_they_should_take(monkeypatch: pytest.M
     ]  # fmt: skip
     assert stood.simulated[0][1] == [1.0] * 4
     assert stood.simulated[1][1] == [1.0, 1.0]
-    assert found["queue_mean"].tolist() == [1000.0, 3000.0]
-    assert found["queue_p95"].tolist() == [2000.0, 6000.0]
+    assert found["queue_bytes.mean"].tolist() == [1000.0, 3000.0]
+    assert found["queue_bytes.p95"].tolist() == [2000.0, 6000.0]
     assert found["utilisation"].tolist() == [0.5, 0.5]
     assert found["fairness_time"] == pytest.approx(np.array([6.0, 12.0]) / 20 * math.log2(10), rel=0.02)
 
 
 def test_a_horizon_is_a_thousand_round_trips_and_engines_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
     stood = Stood(monkeypatch)
-    found = fc.wai_sweep(SCENARIO, ["300B", "80B"], engines=["packet", "fluid"])
+    found = fc.studies.wai_sweep(SCENARIO, ["300B", "80B"], engines=["packet", "fluid"])
     first = solve_equilibrium(resolve(SCENARIO))
     assert found["engine"].values.tolist() == ["closed form", "fluid", "packet"]
     assert found["w_ai"].values.tolist() == [80.0, 300.0]
@@ -329,5 +331,5 @@ def test_a_horizon_is_a_thousand_round_trips_and_engines_keep_their_order(monkey
     assert stood.simulated[0][2] == pytest.approx(1000 * first.base_rtt)
     assert found.attrs["base_rtt_s"] == first.base_rtt
     assert (found.attrs["flows"], found.attrs["uneven_flows"], found.attrs["eta"]) == (4, 2, 0.95)
-    assert found["queue_mean"].sel(engine="fluid").values.tolist() == [80.0, 300.0]
-    assert found["queue_mean"].sel(engine="packet").values.tolist() == [800.0, 3000.0]
+    assert found["queue_bytes.mean"].sel(engine="fluid").values.tolist() == [80.0, 300.0]
+    assert found["queue_bytes.mean"].sel(engine="packet").values.tolist() == [800.0, 3000.0]

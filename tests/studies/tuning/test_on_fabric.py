@@ -27,13 +27,13 @@ def options(**values: Any) -> dict[str, Any]:
     return {**fc.preset("dcqcn", "hpcc-eval").options(), "marking": fc.RED(**thresholds, pmax="20%")}
 
 
-def tuned(cases: list[dict[str, Any]], folder: Path | None = None) -> fc.FabricTuning:
+def tuned(cases: list[dict[str, Any]], folder: Path | None = None) -> fc.studies.FabricTuning:
     """Race with few seeds: what they are used for is told apart in `test_race`."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (race, on_fabric):
             patch.setattr(module, "RUNGS", (2, 1, 1))
         patch.setattr(on_fabric, "_MOST", 4)
-        return fc.tune_fabric(
+        return fc.studies.tune_fabric(
             options, {"kmin": ("2KB", "200KB"), "kmax": ("20KB", "800KB")}, SHAPE,
             cases=cases, start=START, settings=4, folder=folder,
             yardsticks={"low": {"kmin": 2e3, "kmax": 2e4}, "same": START},
@@ -41,11 +41,11 @@ def tuned(cases: list[dict[str, Any]], folder: Path | None = None) -> fc.FabricT
 
 
 @pytest.fixture(scope="module")
-def found() -> fc.FabricTuning:
+def found() -> fc.studies.FabricTuning:
     return tuned([FLOWS, {**FLOWS, "burst": 16}, RING])
 
 
-def test_its_numbers_are_those_of_a_fabric(found: fc.FabricTuning) -> None:
+def test_its_numbers_are_those_of_a_fabric(found: fc.studies.FabricTuning) -> None:
     """A case's options that are lost, a seed of the choice among the proof's, or own and present swapped, are seen."""
     proof = found.proofs["low"]
     seeds = list(range(2001, 2001 + proof.seeds))
@@ -62,7 +62,7 @@ def test_its_numbers_are_those_of_a_fabric(found: fc.FabricTuning) -> None:
     assert proof.ratios(0)["slowdown.small.p99"] != proof.ratios(1)["slowdown.small.p99"]
 
 
-def test_what_is_told(found: fc.FabricTuning) -> None:
+def test_what_is_told(found: fc.studies.FabricTuning) -> None:
     """The present setting does not race against itself, and every case has its numbers."""
     told = json.loads(json.dumps(found.as_dict()))
     assert told["evaluations"] == len(found.racers) == 4
@@ -89,7 +89,7 @@ def test_what_is_kept_is_not_run_again(tmp_path: Path, monkeypatch: pytest.Monke
     assert tuned([FLOWS], tmp_path).as_dict() == first.as_dict()
 
 
-def test_its_picture_has_what_was_proved(found: fc.FabricTuning, tmp_path: Path) -> None:
+def test_its_picture_has_what_was_proved(found: fc.studies.FabricTuning, tmp_path: Path) -> None:
     assert [path.name for path in found.write(tmp_path)] == ["tuning.json", "race.png"]
     axis = found.plot().axes[0]
     texts = [text.get_text() for text in axis.get_legend().get_texts()]
@@ -114,7 +114,7 @@ def test_its_picture_has_what_was_proved(found: fc.FabricTuning, tmp_path: Path)
 def test_what_makes_no_sense_is_refused(change: dict[str, Any], key: str) -> None:
     arguments: dict[str, Any] = {"cases": [FLOWS], "start": START, "settings": 4, **change}
     with pytest.raises(InputError, match=key):
-        fc.tune_fabric(options, {"kmin": (2e3, 2e5), "kmax": (2e4, 8e5)}, SHAPE, **arguments)
+        fc.studies.tune_fabric(options, {"kmin": (2e3, 2e5), "kmax": (2e4, 8e5)}, SHAPE, **arguments)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_what_is_recommended_is_better_and_not_worse(
 
     monkeypatch.setattr(on_fabric._Runs, "measure", measure)
     over = {"kmin": ("2KB", "200KB"), "kmax": ("20KB", "800KB")}
-    tuned = fc.tune_fabric(options, over, SHAPE, cases=[FLOWS], start=START, settings=8)
+    tuned = fc.studies.tune_fabric(options, over, SHAPE, cases=[FLOWS], start=START, settings=8)
     assert (tuned.best is not None) is recommended
     assert tuned.as_dict()["confirmed"] is recommended
     assert tuned.rule.objectives == ("slowdown.small.p99", "slowdown.large.p99")  # there is no collective
@@ -169,7 +169,7 @@ def test_what_does_not_matter_is_what_the_plateau_covers(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(on_fabric._Runs, "measure", measure)
     over = {"kmin": ("2KB", "200KB"), "kmax": ("200KB", "20MB")}
-    tuned = fc.tune_fabric(options, over, SHAPE, cases=[FLOWS], start=START, settings=30)
+    tuned = fc.studies.tune_fabric(options, over, SHAPE, cases=[FLOWS], start=START, settings=30)
     assert tuned.irrelevant == ["kmax"]
     low, high = tuned.plateau["kmin"]
     assert 20e3 < low <= high < 50e3
@@ -181,7 +181,7 @@ def test_times_without_a_flow_are_refused_before_anything_runs(monkeypatch: pyte
 
     monkeypatch.setattr(on_fabric._Runs, "measure", never)
     with pytest.raises(InputError, match="no flow arrives"):
-        fc.tune_fabric(
+        fc.studies.tune_fabric(
             options, {"kmin": (2e3, 2e5)}, SHAPE, cases=[{**FLOWS, "until": "5us"}], start={"kmin": 1e5}, settings=4
         )
 

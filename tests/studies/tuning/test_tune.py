@@ -30,7 +30,7 @@ def make(kmin: Any, kmax: Any, flows: int = 2) -> fc.Scenario:
     return fc.incast(int(flows), rate="40Gbps", marking=fc.RED(kmin, kmax, "10%"), start=[0.0, "1ms"])
 
 
-def small(**options: Any) -> fc.Tuning:
+def small(**options: Any) -> fc.studies.Tuning:
     given = {"until": "10ms", "seeds": 2, "evaluations": 16, "packet_seeds": 0, "start": START}
     return fc.tune(make, OVER, **given | options)
 

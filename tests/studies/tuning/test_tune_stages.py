@@ -66,7 +66,7 @@ def tuned(
     formula: Callable[[float], dict[str, float]] = curve,
     make: Any = lambda eta: fc.incast(2),
     **options: Any,
-) -> fc.Tuning:
+) -> fc.studies.Tuning:
     """Five points of eta from 0.4 to 0.8, and no packets if not asked for."""
     Table.made = []
     monkeypatch.setattr(Table, "formula", staticmethod(formula))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from fluidcc.errors import InputError
 from fluidcc.theory.control.limit_cycle import _period
 from fluidcc.theory.control.settling import kinds, to_come
 from fluidcc.units import Rate
+from tests.shapes import give_depth
 
 KB = 1e3
 STEP = 2e-3  # queues that pass Kmax, where marking jumps: some 1e-3 at steps of 1 us (docs: DCQCN, Numbers)
@@ -31,6 +33,14 @@ def ten(start: bool = True) -> fc.Scenario:
     scheme = dataclasses.replace(flow.scheme, initial_alpha=fixed_point["alpha"])
     flow = dataclasses.replace(flow, scheme=scheme, initial_rate=Rate(fixed_point["rate_bytes_per_s"]))
     return dataclasses.replace(scenario, flows=(flow,))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_depth() -> Iterator[None]:
+    """Have runs share a shape whether or not half of the step is run too."""
+    with pytest.MonkeyPatch.context() as patch:
+        give_depth(patch, 256)
+        yield
 
 
 # -- when it is steady ------------------------------------------------------------------------------------------
@@ -107,11 +117,11 @@ def test_ten_flows_rest_from_line_rate() -> None:
 
 
 @pytest.fixture(scope="module")
-def cycling() -> fc.LimitCycle:
+def cycling() -> fc.theory.LimitCycle:
     return fc.limit_cycle(ten(False))
 
 
-def test_ten_flows_cycle_from_their_rates_at_rest(cycling: fc.LimitCycle) -> None:
+def test_ten_flows_cycle_from_their_rates_at_rest(cycling: fc.theory.LimitCycle) -> None:
     """The independent pass found q in [0, 218] KB and a period of 1.90 ms: the digits given."""
     found = cycling
     assert found.kind == "cycle"
@@ -137,7 +147,7 @@ def test_neither_the_window_nor_an_output_grid_matters() -> None:
 
 
 @functools.cache
-def beyond(excess: float) -> tuple[fc.LimitCycle, float]:
+def beyond(excess: float) -> tuple[fc.theory.LimitCycle, float]:
     """The cycle of two flows beyond their critical delay, and the period of the root there."""
     margin = fc.stability(fc.incast(1, multiplicity=2))
     delay, frequency = margin.critical_feedback_delay, margin.crossing_frequency
@@ -194,7 +204,7 @@ def test_the_most_loaded_link_of_several() -> None:
     assert len(found.rates) == 3
 
 
-def test_picture_has_units(cycling: fc.LimitCycle) -> None:
+def test_picture_has_units(cycling: fc.theory.LimitCycle) -> None:
     found = cycling
     queue, rate, portrait = found.plot().axes
     assert queue.get_ylabel() == portrait.get_ylabel() == "queue [KB]"

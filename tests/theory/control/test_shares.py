@@ -29,6 +29,10 @@ from fluidcc.theory.control.local import movement
 from fluidcc.theory.control.shares import Sender, _brackets, _suspects, pairs, sizes, triples
 from fluidcc.theory.control.states import NoEquilibriumError
 from tests.oracles import dcqcn_reference as reference
+from tests.shapes import full_columns
+
+__all__ = ["full_columns"]
+pytestmark = pytest.mark.usefixtures("full_columns")
 
 GBPS, KB = 1e9 / 8, 1e3
 FAST_COUNTER = fc.DCQCN(byte_counter="5KB", timer="10ms")

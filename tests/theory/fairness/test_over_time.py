@@ -49,7 +49,7 @@ def made(rates: Any, starts: Any = None, ends: Any = None, counts: Any = None, *
 
 
 def index(*arguments: Any, variable: Any = None, interval: Any = None, **more: Any) -> list[float]:
-    return fc.jain_over_time(made(*arguments, **more), variable, interval).values.tolist()
+    return fc.theory.jain_over_time(made(*arguments, **more), variable, interval).values.tolist()
 
 
 # -- the index -----------------------------------------------------------------------------------------------
@@ -120,13 +120,13 @@ def test_windows_where_all_have_one() -> None:
 @pytest.mark.parametrize("variable", ["queue", "windows", "", "rate " * 100])
 def test_variables_that_are_none(variable: str) -> None:
     with pytest.raises(fc.InputError, match=r"variable: .* is none of rate"):
-        fc.jain_over_time(made([[1, 3]] * 2), variable)
+        fc.theory.jain_over_time(made([[1, 3]] * 2), variable)
 
 
 @pytest.mark.parametrize("interval", ["0s", "0.4us", "1KB", "-3us"])
 def test_intervals_that_are_none(interval: str) -> None:
     with pytest.raises(fc.InputError, match="interval"):
-        fc.jain_over_time(made([[1, 3]] * 4), interval=interval)
+        fc.theory.jain_over_time(made([[1, 3]] * 4), interval=interval)
 
 
 # -- the time to fairness ------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ FAIR, UNFAIR = [1.0, 1.0], [1.0, 3.0]
 
 
 def time_to(*rates: Any, level: float = 0.95, lasting: bool = True, **more: Any) -> float:
-    return fc.time_to_fairness(made(rates, **more), level, lasting=lasting)
+    return fc.theory.time_to_fairness(made(rates, **more), level, lasting=lasting)
 
 
 def test_the_first_time_is_not_for_good() -> None:
@@ -193,9 +193,9 @@ def test_a_run_s_own_times() -> None:
     """Ends are starts and completions; the index begins with one flow, falls as each joins, and ends with one."""
     scenario = fc.incast(4, rate="100Gbps", scheme=fc.HPCC(), size=["400KB", "100KB"], stagger="10us")
     trace = fc.simulate(scenario, "200us", engine="packet", sample_interval="1us")
-    ends = fc.finish_times(trace)
+    ends = fc.theory.finish_times(trace)
     assert ends == pytest.approx(np.arange(4) * 10 * US + trace.summary["fct_s"], rel=1e-12)
-    found = fc.jain_over_time(trace)
+    found = fc.theory.jain_over_time(trace)
     assert found.dims == ("time",)
     assert found.sel(time=slice(1 * US, 9 * US)).values == pytest.approx(1)
     assert float(found.sel(time=10.5 * US, method="nearest")) < 1
@@ -203,8 +203,8 @@ def test_a_run_s_own_times() -> None:
     assert after == pytest.approx(1)
     assert np.isnan(found.sel(time=slice(ends.max() + US, None)).values).all()
     endless = fc.simulate(fc.incast(2, rate="100Gbps", scheme=fc.HPCC()), "50us", engine="packet")
-    assert np.isinf(fc.finish_times(endless)).all()
-    assert fc.time_to_fairness(endless) < 50 * US
+    assert np.isinf(fc.theory.finish_times(endless)).all()
+    assert fc.theory.time_to_fairness(endless) < 50 * US
 
 
 def test_flows_of_a_trace_are_found_though_two_have_one_name() -> None:

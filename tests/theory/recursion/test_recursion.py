@@ -117,13 +117,14 @@ def test_residual_capacity_keeps_the_promise(problem):
 
 
 def test_finite_runs_say_so():
+    one = [[1, 1], [0, 0], [0, 0]]  # a link, and two that nobody uses: a shape of `SHAPES`
     for exact in (False, True):
-        run = pareto([[1, 1]], [3], [1, 1], steps=4, exact=exact)
+        run = pareto(one, [3, 1, 1], [1, 1], steps=8, exact=exact)
         assert run.settled_after == 1
         assert run.asymptotic_rate == 0
-        assert pareto([[1, 1]], [2], [1, 1], steps=4, exact=exact).settled_after == 0
+        assert pareto(one, [2, 1, 1], [1, 1], steps=8, exact=exact).settled_after == 0
         # Path 1 is limited by the link that it shares, until path 0 slows down, and then by its own.
-        run = pareto([[1, 0], [1, 1], [0, 1]], [5, 50, 1], [500, 5], steps=4, exact=exact)
+        run = pareto([[1, 0], [1, 1], [0, 1]], [5, 50, 1], [500, 5], steps=8, exact=exact)
         assert run.settled_after == 2
         assert list(run.bottleneck) == [0, 2]
 
@@ -185,7 +186,10 @@ def test_batches_broadcast_and_fill_chunks():
     batch = pareto_batch(A, C, R0, 5)
     assert batch.rates.shape == (2, 300, 3)
     assert batch.utilization.shape == (2, 300, 2)
-    np.testing.assert_allclose(batch.rates[1, 299], pareto(A, C, R0[1, 299], 5).final, rtol=1e-14)
+    R = R0[1, 299]
+    for _ in range(5):
+        R = step(A, C, R)
+    np.testing.assert_allclose(batch.rates[1, 299], R, rtol=1e-14)
     np.testing.assert_allclose(batch.utilization, batch.rates @ A.T / C, rtol=1e-14)
 
 
@@ -339,7 +343,7 @@ def test_shapes_of_the_generators():
     many = networks.random(8, 12, seed=0, count=200, density=0.05)
     assert (many.A.sum(axis=1) >= 1).all()
     for network in (networks.fat_tree(4, paths=30), networks.leaf_spine(3, 2, 4, paths=30), networks.star(4)):
-        assert pareto(network.A, network.C, np.ones(network.A.shape[1])).pareto_optimal
+        assert residual(network.A, network.C, np.ones(network.A.shape[1])).pareto_optimal
 
 
 # Bad input

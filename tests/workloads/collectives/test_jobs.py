@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc import CollectiveStudy
 from fluidcc.errors import InputError
-from fluidcc.workloads.collectives import Job, placed, read_jobs
+from fluidcc.workloads.collectives import CollectiveStudy, Job, placed, read_jobs
 from fluidcc.workloads.collectives.engines import ENGINES, packets
 from fluidcc.workloads.collectives.placement import NoRoomError
 from fluidcc.workloads.fabrics import Cable, Topology, named_topology

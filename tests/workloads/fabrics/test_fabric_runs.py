@@ -16,7 +16,7 @@ from fluidcc.errors import InputError
 from fluidcc.workloads.fabrics import Cable, Topology, alone, named_topology
 from fluidcc.workloads.fabrics import run as runs
 from fluidcc.workloads.fabrics.run import FabricRun, begun
-from fluidcc.workloads.fabrics.slowdown import Slowdown
+from fluidcc.workloads.fabrics.slowdowns import Slowdown
 from fluidcc.workloads.fabrics.study import FabricStudy
 
 TOPOLOGY = named_topology("leaf-spine:2x1x2")

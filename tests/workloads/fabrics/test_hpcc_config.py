@@ -367,6 +367,26 @@ def test_a_comment_behind_a_value(study: Path) -> None:
     assert read_config(changed(study, "BUFFER_SIZE 32", "BUFFER_SIZE 16 # MB")).options["buffer"] == 16 * 2**20
 
 
+def test_thresholds_in_bytes_in_place_of_kb_are_named(study: Path) -> None:
+    """Catches a Kmin of 1.6 GB in a buffer of 32 MB, of which nothing was said."""
+    text = changed(study, "CC_MODE 3", "CC_MODE 1").read_text()
+    assert not any("KMIN_MAP" in each for each in read_config(study).words)
+    text = text.replace("400 400000000000 1600\nPMAX", "400 400000000000 1600000\nPMAX")
+    study.write_text(text.replace("1600 400000000000 6400", "1600 400000000000 6400000"))
+    (said,) = (each for each in read_config(study).words if "KMIN_MAP" in each)
+    assert said.endswith("1.6e+06 KB for links of 400 Gb/s is more than BUFFER_SIZE, 32 MB: nothing is marked")
+
+
+@pytest.mark.parametrize(("size", "fits"), [("4095", True), ("33554432", False)])
+def test_a_buffer_in_bytes_in_place_of_mb_is_refused(size: str, fits: bool, study: Path) -> None:
+    path = changed(study, "BUFFER_SIZE 32", f"BUFFER_SIZE {size}")
+    if fits:
+        assert read_config(path).options["buffer"] == int(size) * 2**20
+        return
+    with pytest.raises(fc.InputError, match=r"BUFFER_SIZE: is in MB, up to .* write 16 for 16 MB"):
+        read_config(path)
+
+
 def test_its_packets_are_told_by_the_command(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Beside a config.txt no scheme is named, and --set has the last word."""
     for options, size in (([], 1000.0), (["--set", "packet_size=500B"], 500.0)):

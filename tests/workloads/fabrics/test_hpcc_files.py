@@ -89,7 +89,7 @@ def test_bare_rates_that_are_none(text: str, says: str) -> None:
 def test_sizes_are_those_that_the_flows_are_drawn_from(tmp_path: Path) -> None:
     found = fabrics.read_sizes(written(tmp_path, "0 0\n10000 15\n20000 20\n30000000 100\n"))
     assert found == [(0, 0), (10e3, 0.15), (20e3, 0.2), (30e6, 1)]
-    assert len(fc.poisson_flows(8, load=0.5, until="1ms", sizes=found)) > 0
+    assert len(fc.fabrics.poisson_flows(8, load=0.5, until="1ms", sizes=found)) > 0
 
 
 # First lines of other simulators, and what follows them; after their sources, with nodes and cables of ours.
@@ -220,7 +220,7 @@ def test_completion_times_by_hand(tmp_path: Path) -> None:
     ends = [(0, 2, 0.0, 443), (300, 2, 1e-6, 1500), (0, 2, 0.0, 20), (0, 2, 0.0, 21)]
     flows = fabrics.FlowList(np.array(ends, float), 2.0, np.full(4, 3), np.array([101, 100, 100, 100]))
     columns = {"completion": [5e-6, 2e-6, np.nan, 9e-6], "alone": [4e-6, 1.9999e-6, 1.0, 8e-6]}
-    found = fc.Slowdown(xr.Dataset({name: ("flow", values) for name, values in columns.items()}))
+    found = fc.fabrics.Slowdown(xr.Dataset({name: ("flow", values) for name, values in columns.items()}))
     assert fabrics.write_fct(tmp_path / "fct.txt", flows, found).read_text().splitlines() == [
         "0b012c01 0b000201 10000 100 1500 2000001000 2000 1999",
         "0b000001 0b000201 10000 101 443 2000000000 5000 4000",
@@ -246,10 +246,10 @@ def test_fractions_in_place_of_percents_and_steps(tmp_path: Path) -> None:
     """Whoever ends at 1 has fractions; two shares of one size are flows of exactly that size."""
     found = fabrics.read_sizes(written(tmp_path, "1000 0\n1000 0.2\n20000 0.5\n300000 1\n"))
     assert found == fabrics.read_sizes(written(tmp_path, "1000 0\n1000 20\n20000 50\n300000 100\n"))
-    sizes = fc.poisson_flows(8, load=0.5, until="20ms", sizes=found)[:, 3]
+    sizes = fc.fabrics.poisson_flows(8, load=0.5, until="20ms", sizes=found)[:, 3]
     assert np.mean(sizes == 1000) == pytest.approx(0.2, abs=4 * math.sqrt(0.2 * 0.8 / len(sizes)))
     start = fabrics.read_sizes(written(tmp_path, "0 0\n0 10\n10 100\n"))
-    assert fc.poisson_flows(8, load=0.5, until="1us", sizes=start)[:, 3].min() == 1
+    assert fc.fabrics.poisson_flows(8, load=0.5, until="1us", sizes=start)[:, 3].min() == 1
 
 
 @pytest.mark.parametrize(
@@ -340,7 +340,7 @@ def test_completion_times_are_written_as_its_scripts_read_them(tmp_path: Path) -
     """The columns of that simulator's analysis: port 100 in the fourth, slowdown the seventh over the eighth."""
     topology, flows = fabrics.read_topology(written(tmp_path, TOPOLOGY)), fabrics.read_flows(written(tmp_path, FLOWS))
     scenario = topology.scenario(flows.rows, scheme="none", header_bytes=48)
-    found = fc.slowdown(scenario, fc.simulate(scenario, "0.4s", engine="packet"), ideal="hpcc-sim")
+    found = fc.fabrics.slowdown(scenario, fc.simulate(scenario, "0.4s", engine="packet"), ideal="hpcc-sim")
     text = fabrics.write_fct(tmp_path / "fct.txt", flows, found).read_text()
     rows = [line.split(" ") for line in text.splitlines()]
     assert [row[:6] for row in rows] == [  # the third begins after the end
@@ -351,7 +351,7 @@ def test_completion_times_are_written_as_its_scripts_read_them(tmp_path: Path) -
     np.testing.assert_allclose(slow, found["slowdown"].values[:2], rtol=1e-3)
     flows = fabrics.read_flows(written(tmp_path, AGAIN))
     scenario = topology.scenario(flows.rows, scheme="none")
-    again = fc.slowdown(scenario, fc.simulate(scenario, "1ms", engine="packet"))
+    again = fc.fabrics.slowdown(scenario, fc.simulate(scenario, "1ms", engine="packet"))
     text = fabrics.write_fct(tmp_path / "fct.txt", flows, again).read_text()
     assert [line.split(" ")[2:5] for line in text.splitlines()] == [
         ["10000", "100", "443"],

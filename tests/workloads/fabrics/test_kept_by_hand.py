@@ -18,7 +18,7 @@ from fluidcc.workloads.fabrics import Cable, FlowList, Topology, Traffic, evalua
 from fluidcc.workloads.fabrics.evaluate import contenders
 from fluidcc.workloads.fabrics.run import FabricRun
 from fluidcc.workloads.fabrics.run_cache import code, folder_of, signature
-from fluidcc.workloads.fabrics.slowdown import Slowdown
+from fluidcc.workloads.fabrics.slowdowns import Slowdown
 from fluidcc.workloads.fabrics.study import FabricStudy
 
 SMALL = Topology((0, 1), (2,), (Cable((0, 2), "10Gbps", "1us"), Cable((1, 2), "40Gbps", "1us")))

@@ -15,7 +15,7 @@ SENT: dict[str, Any] = {"workload": "hadoop", "pairs": 6, "rebuild": 3, "until":
 
 
 @pytest.fixture(scope="module")
-def found() -> fc.FabricStudy:
+def found() -> fc.fabrics.FabricStudy:
     return fc.fabric("dcqcn", SHAPE, since="100us", seeds=[2], **SENT)
 
 
@@ -23,7 +23,7 @@ def rows_of() -> list[Any]:
     return list(Traffic(**SENT).rows(named_topology(SHAPE), seed=2))
 
 
-def test_a_transfer_begins_as_the_last_one_is_acknowledged(found: fc.FabricStudy) -> None:
+def test_a_transfer_begins_as_the_last_one_is_acknowledged(found: fc.fabrics.FabricStudy) -> None:
     flows = found.runs[0].slowdown
     began = dict(zip(flows["flow"].values, flows["start"].values, strict=True))
     ended = dict(zip(flows["flow"].values, flows["start"].values + flows["completion"].values, strict=True))
@@ -52,7 +52,7 @@ def test_transfers_of_a_pair_take_one_path() -> None:
     assert len({flow.path for flow in spread.flows}) > 1
 
 
-def test_the_run_ends_and_says_what_did_not(found: fc.FabricStudy) -> None:
+def test_the_run_ends_and_says_what_did_not(found: fc.fabrics.FabricStudy) -> None:
     run = found.runs[0]
     assert run.numbers["horizon_s"] == pytest.approx(400e-6)
     assert run.numbers["window_s"] == pytest.approx([100e-6, 400e-6])
@@ -63,7 +63,7 @@ def test_the_run_ends_and_says_what_did_not(found: fc.FabricStudy) -> None:
     assert "hadoop by 6 pairs, rebuild from 3" in repr(found)
 
 
-def test_goodput_is_what_the_window_saw(found: fc.FabricStudy) -> None:
+def test_goodput_is_what_the_window_saw(found: fc.fabrics.FabricStudy) -> None:
     run = found.runs[0]
     goodput = run.slowdown["goodput"].values
     assert goodput.sum() == pytest.approx(run.numbers["goodput_bytes_per_s"], rel=1e-9)

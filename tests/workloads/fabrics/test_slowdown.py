@@ -12,7 +12,7 @@ import fluidcc as fc
 from fluidcc.workloads import fabrics
 from fluidcc.workloads.fabrics import Cable, Topology
 from fluidcc.workloads.fabrics.evaluate import seeds_of
-from fluidcc.workloads.fabrics.slowdown import bin_ends, ends_alone, slowdown_of
+from fluidcc.workloads.fabrics.slowdowns import bin_ends, ends_alone, slowdown_of
 from fluidcc.workloads.fabrics.topology import _listed
 
 # Hosts 0 to 3 of two ToRs (4, 5) under one spine (6), the fourth behind a slow port.
@@ -37,7 +37,7 @@ def test_one_flow_alone_has_one(ends: tuple[int, int], scheme: str) -> None:
     scenario = PODS.scenario(flows, scheme=scheme, header_bytes=48)
     if scheme == "hpcc":  # a window of its own round trip holds nobody back who is alone but for the first ACK
         scenario = PODS.scenario(flows[:4], scheme=scheme, header_bytes=48)
-    found = fc.slowdown(scenario, fc.simulate(scenario, "20ms", engine="packet"))
+    found = fc.fabrics.slowdown(scenario, fc.simulate(scenario, "20ms", engine="packet"))
     np.testing.assert_allclose(found["slowdown"].values, 1.0, rtol=0, atol=1e-7)
     assert found.unfinished == 0
 
@@ -76,7 +76,7 @@ def test_seeds_that_are_none(seeds: Any) -> None:
 def test_the_simulators_rule_is_its_formula() -> None:
     """(third.cc:165): a round trip of 1000 B stored once a link, and all bytes with headers at the slowest link."""
     scenario = PODS.scenario([(0, 2, 0.0, 2500)], scheme="none", header_bytes=48)
-    found = fc.slowdown(scenario, fc.simulate(scenario, "1ms", engine="packet"), ideal="hpcc-sim")
+    found = fc.fabrics.slowdown(scenario, fc.simulate(scenario, "1ms", engine="packet"), ideal="hpcc-sim")
     trip = 2 * (1 + 2 + 2 + 1) * 1e-6 + 8000 * (2 / 100e9 + 1 / 400e9 + 1 / 40e9)
     assert found["alone"].values[0] == pytest.approx(trip + (2500 + 3 * 48) * 8 / 40e9, rel=1e-12)
 
@@ -84,7 +84,7 @@ def test_the_simulators_rule_is_its_formula() -> None:
 def test_two_at_once_share_and_the_third_does_not_finish() -> None:
     flows = [(0, 2, 0.0, 1_000_000), (1, 2, 0.0, 1_000_000), (3, 2, 1e-3, 10**9)]
     scenario = PODS.scenario(flows, scheme="none")
-    found = fc.slowdown(scenario, fc.simulate(scenario, "2ms", engine="packet"))
+    found = fc.fabrics.slowdown(scenario, fc.simulate(scenario, "2ms", engine="packet"))
     assert 1.9 < found["slowdown"].values[:2].max() < 2.0
     assert found.unfinished == 1
     numbers = found.statistics()
@@ -95,13 +95,13 @@ def test_two_at_once_share_and_the_third_does_not_finish() -> None:
     assert bins["unfinished"].values.tolist() == [0, 1]
     assert np.isnan(bins["p99"].values[1])
     assert "1 unfinished" in repr(found)
-    assert "none finished" in repr(fc.Slowdown(found.dataset.isel(flow=[2])))
+    assert "none finished" in repr(fc.fabrics.Slowdown(found.dataset.isel(flow=[2])))
 
 
 def test_bins_of_as_many_flows_each() -> None:
     sizes = np.arange(1.0, 1001.0)
     data = {"size": ("flow", sizes), "slowdown": ("flow", 1 + sizes / 1000)}
-    found = fc.Slowdown(xr.Dataset(data)).bins(4)
+    found = fc.fabrics.Slowdown(xr.Dataset(data)).bins(4)
     assert found["flows"].values.tolist() == [250, 250, 250, 250]
     assert found["to_bytes"].values.tolist() == [250, 500, 750, 1000]
     np.testing.assert_allclose(found["p50"].values, [1.1255, 1.3755, 1.6255, 1.8755])
@@ -123,7 +123,9 @@ def test_ends_of_bins_by_hand(sizes: list[float], count: int, ends: list[float])
 def test_a_size_at_an_end_belongs_to_the_bin_below_and_the_first_to_the_first() -> None:
     """Flows of 9 to 31 bytes: the first and the last are in neither bin."""
     sizes = np.array([9.0, 10.0, 20.0, 21.0, 30.0, 31.0])
-    found = fc.Slowdown(xr.Dataset({"size": ("flow", sizes), "slowdown": ("flow", sizes)})).bins(["10B", "20B", "30B"])
+    found = fc.fabrics.Slowdown(xr.Dataset({"size": ("flow", sizes), "slowdown": ("flow", sizes)})).bins(
+        ["10B", "20B", "30B"]
+    )
     assert found["flows"].values.tolist() == [2, 2]
     assert found["mean"].values.tolist() == [15.0, 25.5]
     assert found["from_bytes"].values.tolist() == [10.0, 20.0]
@@ -152,16 +154,16 @@ def test_a_feedback_delay_replaces_the_propagation_of_a_time_alone(delay: str | 
 def test_edges_that_are_none(edges: Any) -> None:
     data = {"size": ("flow", [1.0, 2.0]), "slowdown": ("flow", [1.0, 2.0])}
     with pytest.raises(fc.InputError, match="edges"):
-        fc.Slowdown(xr.Dataset(data)).bins(edges)
+        fc.fabrics.Slowdown(xr.Dataset(data)).bins(edges)
 
 
 def test_what_has_no_slowdown_is_refused() -> None:
     long_lived = fc.incast(2)
     trace = fc.simulate(fc.incast(2, size="10KB", scheme="none"), "1ms", engine="packet")
     with pytest.raises(fc.InputError, match="0 flows of finite size, and the trace 2"):
-        fc.slowdown(long_lived, trace)
+        fc.fabrics.slowdown(long_lived, trace)
     with pytest.raises(fc.InputError, match="alone or hpcc-sim"):
-        fc.slowdown(fc.incast(2, size="10KB", scheme="none"), trace, ideal="best")
+        fc.fabrics.slowdown(fc.incast(2, size="10KB", scheme="none"), trace, ideal="best")
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def test_a_run_is_the_engines() -> None:
     trace = fc.simulate(scenario, until, window=found.runs[0].numbers["window_s"], engine="packet", seed=1)
     ours = found.runs[0].slowdown
     assert ours["completion"].values.tolist() == trace.summary["fct_s"]
-    np.testing.assert_array_equal(ours["slowdown"], fc.slowdown(scenario, trace)["slowdown"])
+    np.testing.assert_array_equal(ours["slowdown"], fc.fabrics.slowdown(scenario, trace)["slowdown"])
     means = [link["queue_bytes"]["mean"] for link in trace.summary["links"]]
     numbers = found.runs[0].numbers
     assert numbers["queue_bytes"]["mean"] == pytest.approx(np.mean(means), rel=1e-9)

@@ -27,15 +27,15 @@ Connections 3
 
 def test_a_permutation() -> None:
     for seed in range(20):
-        rows = fc.permutation_flows(9, size="5KB", seed=seed)
+        rows = fc.fabrics.permutation_flows(9, size="5KB", seed=seed)
         assert sorted(rows[:, 1]) == list(range(9))
         assert (rows[:, 0] != rows[:, 1]).all()
         assert set(rows[:, 3]) == {5000.0}
-    assert len({tuple(fc.permutation_flows(9, seed=seed)[:, 1]) for seed in range(20)}) > 15
+    assert len({tuple(fc.fabrics.permutation_flows(9, seed=seed)[:, 1]) for seed in range(20)}) > 15
 
 
 def test_all_to_all() -> None:
-    pairs = fc.all_to_all_flows(5, size="1KB")[:, :2].tolist()
+    pairs = fc.fabrics.all_to_all_flows(5, size="1KB")[:, :2].tolist()
     assert sorted(pairs) == [[a, b] for a in range(5) for b in range(5) if a != b]
 
 
