@@ -115,7 +115,7 @@ def bistable_region(
         As of `cycle_branch`, of two values.
     over : mapping
         Two names. Of the first its ends, between which folds are looked for; of the second all values, in order.
-    at : quantity
+    at : float or str
         Value of the first at which, with the first value of the second, a run from the scenario's start ends in a
         cycle; the last end if not given. From there folds are looked for towards the other end.
     steps : int

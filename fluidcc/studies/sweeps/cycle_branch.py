@@ -193,7 +193,7 @@ def cycle_branch(
         flows (``multiplicity``) with a constant ``feedback_delay``.
     over : mapping
         One name and its ends, as numbers or text with units: the branch is followed from the least to the largest.
-    at : quantity
+    at : float or str
         Value in between at which a run from the scenario's start ends in a cycle; the last end if not given.
     steps : int
         In a period.
