@@ -101,9 +101,12 @@ def draw_region(axis: Any, found: BistableRegion, labels: Mapping[str, str]) -> 
     axis.contourf(fine, y, settles, [0, np.inf], colors=[EQUILIBRIUM])
     above = axis.contourf(fine, y, settles, [0, np.inf], colors=[BOTH])
     known = np.isfinite(fold)
-    below = (data["bistable"].values & (y[:, None] < fold)).any()
-    region = axis.fill_between(x[known], fold[known], y.min() if below else y.max(), color="none")
-    above.set_clip_path(region.get_paths()[0], axis.transData)
+    if known.any():
+        below = (data["bistable"].values & (y[:, None] < fold)).any()
+        region = axis.fill_between(x[known], fold[known], y.min() if below else y.max(), color="none")
+        above.set_clip_path(region.get_paths()[0], axis.transData)
+    else:
+        above.remove()
     axis.plot(x, fold, "o-", ms=3, color=colour(1), lw=1.6)
     if np.nanmin(settles) < 0 < np.nanmax(settles):
         axis.contour(fine, y, settles, [0], colors=[colour(0)], linewidths=1.6, linestyles="-")
@@ -116,5 +119,7 @@ def draw_region(axis: Any, found: BistableRegion, labels: Mapping[str, str]) -> 
     ]
     axis.set(xlabel=across, ylabel=up, xscale="log" if logarithmic(x) else "linear")
     axis.grid(alpha=0.3)
-    axis.set(xlim=(x.min(), x.max()), ylim=(y.min(), y.max()))
+    axis.set_ylim(y.min(), y.max())
+    if len(x) > 1:
+        axis.set_xlim(x.min(), x.max())
     axis.legend(handles=handles, fontsize="x-small")

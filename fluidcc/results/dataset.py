@@ -105,10 +105,14 @@ class DatasetResult(Comparable):
         """Build the arguments of xarray: one entry of a dimension in ``KEPT`` becomes a list of one."""
         chosen = {name: value for name, value in options.items() if name not in _OPTIONS} | dict(indexers or {})
         listed = {
-            name: [value] if name in self.KEPT and not isinstance(value, slice) and np.ndim(value) == 0 else value
+            name: [value] if name in self._kept() and not isinstance(value, slice) and np.ndim(value) == 0 else value
             for name, value in chosen.items()
         }
         return {"indexers": listed, **{name: value for name, value in options.items() if name in _OPTIONS}}
+
+    def _kept(self) -> tuple[str, ...]:
+        """Dimensions that stay; a class whose dimensions have their users' names overrides this."""
+        return self.KEPT
 
     def _part(self, dataset: xr.Dataset) -> Any:
         if any(dataset.sizes.get(name) != self.dataset.sizes.get(name) for name in self.WHOLE):

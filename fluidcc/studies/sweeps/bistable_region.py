@@ -23,11 +23,12 @@ from fluidcc.results.grid import Grid
 from fluidcc.results.text import span
 from fluidcc.scenario.model import Scenario
 from fluidcc.studies.sweeps.chart import RootFinder
-from fluidcc.studies.sweeps.cycle_branch import SMALLEST, STEPS, Laws, first_orbit
+from fluidcc.studies.sweeps.cycle_branch import SMALLEST, STEPS, Laws, check_options, first_orbit, way_of
 from fluidcc.studies.sweeps.grid import axis_text, grid_of
 from fluidcc.surface import constructor, public
 
 _HALVINGS = 6  # of the way from one value to the next, where the cycle changes too much
+_LOST = "lost: no cycle is found from that of the last value"
 _VALUES = 241  # of the first name, at which equilibria are looked at
 
 
@@ -56,17 +57,25 @@ class BistableRegion(DatasetResult):
 
     def __repr__(self) -> str:
         """Names, and where the folds are."""
+        many, told = len(self.dataset["fold"]), self._folds()
+        told = f"folds at {told}" if told else "no fold"
+        return f"<BistableRegion of {self.name} over {self.second}: {many} values, {told}>"
+
+    def _kept(self) -> tuple[str, ...]:
+        return self.name, self.second
+
+    def _folds(self) -> str:
+        """Range of the folds; empty if there are none."""
         found = self.dataset["fold"].values
         known = found[np.isfinite(found)]
-        told = f"folds at {known.min():.6g} to {known.max():.6g}" if len(known) else "no fold"
-        return f"<BistableRegion of {self.name} over {self.second}: {len(found)} values, {told}>"
+        return f"{known.min():.6g} to {known.max():.6g}" if len(known) else ""
 
     def _rows(self) -> list[Row]:
         data = self.dataset
         why, counts = np.unique(data["reason"].values, return_counts=True)
         return [
             (self.second, axis_text(self.second, data[self.second])),
-            ("fold", f"{float(data['fold'].min()):.6g} to {float(data['fold'].max()):.6g}"),
+            ("fold", self._folds() or "none"),
             ("period at the fold", span("period_s", data["fold_period"])),
             *((str(text), f"{count} values") for text, count in zip(why, counts, strict=True)),
         ]
@@ -94,7 +103,7 @@ def bistable_region(
     make_scenario: Callable[..., Scenario],
     over: Mapping[str, Any],
     *,
-    at: float | None = None,
+    at: Any = None,
     steps: int = STEPS,
     until: Any = "4s",
 ) -> BistableRegion:
@@ -106,7 +115,7 @@ def bistable_region(
         As of `cycle_branch`, of two values.
     over : mapping
         Two names. Of the first its ends, between which folds are looked for; of the second all values, in order.
-    at : float
+    at : float or str
         Value of the first at which, with the first value of the second, a run from the scenario's start ends in a
         cycle; the last end if not given. From there folds are looked for towards the other end.
     steps : int
@@ -136,10 +145,8 @@ def bistable_region(
     if len(grid.axes) != 2 or grid.shape[0] < 2:
         raise InputError("over: give the ends of one name and the values of another, for example n and g")
     (name, first), (other, values) = grid.axes.items()
-    ends = float(first.min()), float(first.max())
-    begin = float(first[-1]) if at is None else float(at)
-    if not ends[0] <= begin <= ends[1]:
-        raise InputError(f"at: {begin:g} is not between the ends, {ends[0]:g} and {ends[1]:g}")
+    ends, begin = way_of(name, first, at)
+    check_options(steps, until)
     laws = Laws(make_scenario, name)
     way = -1.0 if begin > sum(ends) / 2 else 1.0
     orbit: Orbit | None = first_orbit(laws, {name: begin, other: float(values[0])}, steps, until)
@@ -147,10 +154,13 @@ def bistable_region(
     rows = []
     with Bar(f"following folds over {other}", len(values), "values") as bar:
         for k, value in enumerate(values.tolist()):
-            new = _moved(laws, other, orbit, old, value)
+            try:
+                new, why = _moved(laws, other, orbit, old, value), _LOST
+            except InputError as error:  # the scenario makes no sense there
+                new, why = None, str(error)
             if new is not None:
                 orbit, old = new, value
-            rows.append(_row(laws.at(**{other: value}), new, ends, way))
+            rows.append(_row(laws.at(**{other: value}), new, ends, way, why))
             bar((k + 1) / len(values))
     columns = {
         "fold": ("1", f"{name} at the cycles' fold"),
@@ -192,9 +202,9 @@ def _moved(laws: Laws, other: str, orbit: Orbit, old: float, new: float) -> Orbi
     return None
 
 
-def _row(law_at: LawAt, orbit: Orbit | None, ends: tuple[float, float], way: float) -> dict[str, Any]:
-    """Numbers of one value of the second name."""
-    fold, why = None, "lost: no cycle is found from that of the last value"
+def _row(law_at: LawAt, orbit: Orbit | None, ends: tuple[float, float], way: float, why: str) -> dict[str, Any]:
+    """Numbers of one value of the second name; ``why`` there is no orbit, if there is none."""
+    fold = None
     if orbit is not None:
         begin = point_at(orbit, ends[1] - ends[0], way)
         fold, why = (None, NO_DIRECTION) if begin is None else next_fold(law_at, begin, ends, SMALLEST)

@@ -33,6 +33,7 @@ from fluidcc.studies.sweeps.grid import grid_of
 from fluidcc.surface import constructor, public
 from fluidcc.theory.control.limit_cycle import last_period
 from fluidcc.theory.control.orbit_law import FluidLaw, check_one_link, observed_of, states_of
+from fluidcc.units import TIME, quantity, whole
 
 STEPS = 1000  # of a period: DCQCN's periods then lie within 1e-4 of their limit, and folds within 1e-4
 SMALLEST = 0.02  # of the first cycle's oscillation: a smaller cycle counts as an equilibrium
@@ -74,7 +75,8 @@ class Laws:
             raise InputError(f"over: {REASONS[batch.reasons[0]]} at {told}; give other ends")
         check_one_link(batch.network)
         here, below, above = (_point(batch.network, k) for k in range(3))
-        by = jax.tree.map(lambda a, b: np.where(a == b, 0.0, (a - b) / (2 * aside)), above, below)
+        with np.errstate(invalid="ignore"):  # columns without a limit hold infinity
+            by = jax.tree.map(lambda a, b: np.where(a == b, 0.0, (a - b) / (2 * aside)), above, below)
         if self._observed is None:
             self._observed = observed_of(here)
         return FluidLaw(here, by, self._observed)
@@ -176,7 +178,7 @@ def cycle_branch(
     make_scenario: Callable[..., Scenario],
     over: Mapping[str, Any],
     *,
-    at: float | None = None,
+    at: Any = None,
     steps: int = STEPS,
     until: Any = "4s",
 ) -> CycleBranch:
@@ -191,7 +193,7 @@ def cycle_branch(
         flows (``multiplicity``) with a constant ``feedback_delay``.
     over : mapping
         One name and its ends, as numbers or text with units: the branch is followed from the least to the largest.
-    at : float
+    at : float or str
         Value in between at which a run from the scenario's start ends in a cycle; the last end if not given.
     steps : int
         In a period.
@@ -218,12 +220,8 @@ def cycle_branch(
     if len(grid.axes) != 1 or grid.points < 2:
         raise InputError("over: give one name and its two ends, for example over={'n': [6, 20]}")
     (name, values), *_ = grid.axes.items()
-    ends = float(values.min()), float(values.max())
-    begin = float(values[-1]) if at is None else float(at)
-    if not ends[0] <= begin <= ends[1]:
-        raise InputError(f"at: {begin:g} is not between the ends, {ends[0]:g} and {ends[1]:g}")
-    if steps < 10:
-        raise InputError(f"steps: {steps} are too few; write 500 or more")
+    ends, begin = way_of(name, values, at)
+    check_options(steps, until)
     laws = Laws(make_scenario, name)
     first = first_orbit(laws, {name: begin}, steps, until)
     with Bar(f"following cycles over {name}", 1, "branch") as bar:
@@ -236,6 +234,34 @@ def cycle_branch(
     data["equilibrium_queue"] = ("value", queue, {"units": "bytes", "long_name": "queue at equilibrium"})
     data["equilibrium_stable"] = ("value", stable, {"long_name": "whether the equilibrium is stable"})
     return CycleBranch(data, name, branch.ends)
+
+
+def way_of(name: str, values: Array, at: Any) -> tuple[tuple[float, float], float]:
+    """The ends of what is followed, and the value to begin at.
+
+    Raises
+    ------
+    InputError
+        If the ends are equal or not finite, or ``at`` cannot be read or is not between them.
+    """
+    ends = float(values.min()), float(values.max())
+    if not (np.isfinite(values).all() and ends[0] < ends[1]):
+        raise InputError(f"over {name}: {ends[0]:g} and {ends[1]:g} are no two ends; write for example [6, 20]")
+    begin = float(values[-1] if at is None else grid_of({name: [at]}).axes[name][0])
+    if not ends[0] <= begin <= ends[1]:
+        raise InputError(f"at: {begin:g} is not between the ends, {ends[0]:g} and {ends[1]:g}")
+    return ends, begin
+
+
+def check_options(steps: Any, until: Any) -> None:
+    """Refuse steps and times that make no sense.
+
+    Raises
+    ------
+    InputError
+    """
+    whole(steps, 10, 1e6, "steps", "; write 500 or more")
+    quantity(until, TIME, "until")
 
 
 def first_orbit(laws: Laws, values: Mapping[str, float], steps: int, until: Any) -> Orbit:
@@ -259,14 +285,17 @@ def first_orbit(laws: Laws, values: Mapping[str, float], steps: int, until: Any)
     except InputError as error:
         raise InputError(
             f"cycle_branch: at {told}: {error}; give another value by at=, or a start from which it oscillates "
-            "(fluidcc.from_equilibrium)"
+            "(fluidcc.studies.from_equilibrium)"
         ) from None
     # An orbit's first state is at the end of the first step.
     guess = Orbit(law, np.roll(course, -1, axis=0), period, values[laws.name])
     others = {name: each for name, each in values.items() if name != laws.name}
     found = solve_orbit(laws.at(**others), guess)
     if found is None:
-        raise InputError(f"cycle_branch: no periodic solution is found near the run's at {told}; give more steps=")
+        raise InputError(
+            f"cycle_branch: no periodic solution is found near the run's at {told}; give more steps=, or another "
+            "value by at= (a scheme that jumps elsewhere than at Kmax, such as TIMELY, cannot be followed)"
+        )
     return found
 
 

@@ -128,5 +128,6 @@ def check_one_link(network: Network) -> None:
     if network.own_lag is not None or network.queueing:
         raise InputError(
             "cycle_branch: what flows observe is as old as the queue is long; give one constant lag by "
-            "feedback_delay, for example DCQCN(feedback_delay='50us')"
+            "feedback_delay to a scheme of rates, for example DCQCN(feedback_delay='50us') (schemes with windows or "
+            "several lags cannot be followed)"
         )

@@ -6,12 +6,14 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgba
 
 import fluidcc as fc
 from fluidcc.dde.orbit import Orbit
 from fluidcc.errors import InputError
+from fluidcc.plotting.cycle_branches import BOTH
 from fluidcc.studies.sweeps import bistable_region as region_module
-from fluidcc.studies.sweeps.cycle_branch import Laws
+from fluidcc.studies.sweeps.cycle_branch import Laws, way_of
 from tests.results.test_results import followed, region_of
 
 FOLD = 0.05  # flows: stated in benchmarks/cycle_branches.py before measuring
@@ -31,7 +33,18 @@ def flows(n: Any) -> fc.Scenario:
         (lambda: fc.studies.cycle_branch(flows, {"n": [6]}), "over: give one name and its two ends"),
         (lambda: fc.studies.cycle_branch(flows, {"n": [6, 20], "g": [1, 2]}), "over: give one name and its two ends"),
         (lambda: fc.studies.cycle_branch(flows, {"n": [6, 20]}, at=21), "at: 21 is not between the ends, 6 and 20"),
-        (lambda: fc.studies.cycle_branch(flows, {"n": [6, 20]}, steps=9), "steps: 9 are too few"),
+        (
+            lambda: fc.studies.cycle_branch(flows, {"n": [6, 20]}, steps=9),
+            "steps: expected a whole number from 10 to 1000000, not 9; write 500 or more",
+        ),
+        (
+            lambda: fc.studies.cycle_branch(flows, {"n": [6, 20]}, steps=cast(Any, 1e3)),
+            "steps: expected a whole number from 10",
+        ),
+        (lambda: fc.studies.cycle_branch(flows, {"n": [6, 20]}, at="ten"), "n: cannot read 'ten'"),
+        (lambda: fc.studies.cycle_branch(flows, {"n": [6, 20]}, until="5KB"), "unknown unit 'KB'.*ps\\)$"),
+        (lambda: fc.studies.cycle_branch(flows, {"n": [6, 6]}), "over n: 6 and 6 are no two ends"),
+        (lambda: fc.studies.cycle_branch(flows, {"n": [6, np.nan]}), "over n: nan and nan are no two ends"),
         (
             lambda: fc.studies.bistable_region(flows, {"n": [6, 20]}),
             "over: give the ends of one name and the values of",
@@ -43,6 +56,10 @@ def flows(n: Any) -> fc.Scenario:
         (
             lambda: fc.studies.bistable_region(lambda n, g: flows(n), {"n": [6, 20], "g": [1]}, at=3),
             "at: 3 is not between the ends",
+        ),
+        (
+            lambda: fc.studies.bistable_region(lambda n, g: flows(n), {"n": [6, 20], "g": [1]}, steps=9),
+            "steps: expected a whole number from 10",
         ),
     ],
 )
@@ -56,9 +73,10 @@ def test_options_that_make_no_sense(call: Any, error: str) -> None:
     [
         (lambda n: fc.incast(2, multiplicity=n, initial_rate=["40Gbps", "20Gbps"]), "1 links and 2 classes of flows"),
         (lambda n: fc.incast(1, multiplicity=n, scheme=fc.DCQCN(feedback_delay=None)), "give one constant lag"),
+        (lambda n: fc.incast(1, multiplicity=n, scheme=fc.HPCC(feedback_delay="50us")), "schemes with windows"),
         (lambda n: fc.incast(1, multiplicity=n - 30), "over: out of range at n=20; give other ends"),
     ],
-    ids=["classes", "lags", "range"],
+    ids=["classes", "lags", "window", "range"],
 )
 def test_scenarios_that_cannot_be_followed(make: Any, error: str) -> None:
     with pytest.raises(InputError, match=error):
@@ -111,6 +129,64 @@ def test_a_region_lies_between_fold_and_equilibrium() -> None:
     assert found["bistable"].values.tolist() == [[False, False], [True, False], [False, False]]
     assert "1 values" in dict(found._rows()).values()
     found.plot(labels={"n": "flows"})
+
+
+def test_a_begin_has_the_units_of_what_is_followed() -> None:
+    """A text is read as the ends are."""
+    assert way_of("kmin", np.array([5e3, 20e3]), "10KB") == ((5e3, 20e3), 10e3)
+    assert way_of("n", np.array([20.0, 6.0]), None) == ((6.0, 20.0), 6.0)
+
+
+def test_a_region_without_folds_has_a_picture() -> None:
+    """Nothing lies beyond a fold; a table without NaN.
+
+    Catches the outline of an empty region being asked for.
+    """
+    data = region_of().dataset
+    none = fc.studies.BistableRegion(data.assign(fold=data["fold"] * np.nan), "n")
+    assert dict(none._rows())["fold"] == "none"
+    picture: Any = none.plot()
+    assert not [each for each in picture.axes[0].collections if each.get_facecolor().tolist() == [list(to_rgba(BOTH))]]
+
+
+def test_one_value_of_a_region_is_a_region() -> None:
+    """Both names stay, whichever is selected; the picture gives no warning."""
+    found = region_of()
+    for part in (found.sel(g=0.1), found.isel(g=0), found.isel(n=1)):
+        assert (part.name, part.second) == ("n", "g")
+        repr(part)
+    assert found.sel(g=0.1)["bistable"].values.tolist() == [[False], [True], [False]]
+    found.sel(g=0.1).plot()
+
+
+def test_a_second_value_that_makes_no_sense_has_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The values after it are followed from the last good one.
+
+    Catches one Kmin above Kmax that loses the folds of all others.
+    """
+
+    def moved(laws: Any, other: str, orbit: Any, old: float, new: float) -> Any:
+        if new > 200e3:
+            raise InputError("kmin exceeds kmax")
+        begun.append((old, new))
+        return orbit
+
+    def row(law_at: Any, orbit: Any, ends: Any, way: float, why: str) -> dict[str, Any]:
+        found = np.nan if orbit is None else 8.0
+        return dict.fromkeys(("fold", "fold_period", "fold_queue_max"), found) | {
+            "reason": why if orbit is None else "ok"
+        }
+
+    begun: list[tuple[float, float]] = []
+    for name, stub in (("first_orbit", lambda *_: object()), ("_moved", moved), ("_row", row)):
+        monkeypatch.setattr(region_module, name, stub)
+    found = fc.studies.bistable_region(
+        lambda n, kmin: fc.incast(1, multiplicity=n, marking=fc.RED(kmin, "200KB", "1%")),
+        {"n": [7, 17], "kmin": [5e3, 250e3, 10e3]},
+    )
+    assert found["reason"].values.tolist() == ["ok", "kmin exceeds kmax", "ok"]
+    assert begun == [(5e3, 5e3), (5e3, 10e3)]
+    assert not found["bistable"].values[:, 1].any()
 
 
 def test_a_cycle_is_carried_to_the_next_value_by_smaller_ways(monkeypatch: pytest.MonkeyPatch) -> None:
