@@ -31,18 +31,23 @@ _WIDTH = 100  # characters: a row fits
 def command(
     request: Request,
     flows: Annotated[
-        str | None, typer.Option(metavar="N|A:B|N,N,...", help="Numbers of senders; 2, or a scenario file's.")
+        str | None,
+        typer.Option(metavar="N|A:B|N,N,...", help="Numbers of senders; by default 2, or the scenario file's."),
     ] = None,
     plot: Annotated[str | None, typer.Option(metavar="FILE.png", help="Draw roots and margins over flows.")] = None,
     at: Annotated[
         int,
         typer.Option(
-            min=0, help="Which equilibrium: 0 of equal shares; 1, 2, ... as fluidcc equilibrium lists others."
+            min=0,
+            help="Equilibrium: 0 has equal shares; 1, 2, ... are the others that fluidcc equilibrium lists.",
         ),
     ] = 0,
     json: o.Json = False,
 ) -> None:
-    """Compute whether the fixed point is stable: characteristic roots, margins and critical delay, exact."""
+    """Compute whether the fixed point is stable.
+
+    Prints exact characteristic roots, margins and critical delay.
+    """
     counts = [None] if flows is None else counts_of(flows)
     if any(text.partition("=")[0].strip() == "flows" for text in request.sets or []):
         raise InputError("--set: flows are given by --flows here; write for example --flows 2:20")
