@@ -128,10 +128,10 @@ def _print(scheme: str, points: list[Stability]) -> None:
     console.print(table)
     if any(point.rightmost_root is not None for point in points):
         console.print(
-            "phase, gain, delay: margins of the loop cut at the queue; critical: feedback delay that is too much"
+            "phase, gain, delay: margins of the loop cut at the queue; critical: feedback delay from which it is unstable"
         )
     if any(point.queue_std_bytes is not None for point in points):
-        console.print("queue std: the standard deviation that the chance of marks keeps up, to first order")
+        console.print("queue std: standard deviation of the queue caused by random marks, to first order")
     if any(not point.on_ramp and point.stable is not None for point in points):
         console.print("* no fixed point on the RED ramp: values are those of its line extended beyond kmax")
     for state in dict.fromkeys(point.state for point in points if point.state != "ok"):

@@ -47,7 +47,7 @@ def test_cases_in_words() -> None:
         "being sent counted or not"
     )
     assert in_words([{"flows": 8, "counts_sending": False}]) == "8 flows"
-    assert in_words([{"counts_sending": True}]) == "the packet that is being sent counted"
+    assert in_words([{"counts_sending": True}]) == "the packet in service counted"
     assert in_words([{"g": 0.5}]) == ""
 
 
