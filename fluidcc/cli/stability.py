@@ -128,7 +128,7 @@ def _print(scheme: str, points: list[Stability]) -> None:
     console.print(table)
     if any(point.rightmost_root is not None for point in points):
         console.print(
-            "phase, gain, delay: margins of the loop cut at the queue; critical: feedback delay from which it is unstable"
+            "phase, gain, delay: margins of the loop cut at the queue; critical: largest stable feedback delay"
         )
     if any(point.queue_std_bytes is not None for point in points):
         console.print("queue std: standard deviation of the queue caused by random marks, to first order")

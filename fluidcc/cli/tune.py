@@ -523,8 +523,8 @@ def _print(heading: str, found: Tuning, files: list[str]) -> None:
     console.print(f"{found.evaluations} settings tried" + (f"; subject to {bounds}" if bounds else ""))
     if "start" in by_packets:
         console.print(
-            "packets also had to show no more PAUSEs and drops than at present, or at most twice as many in cases where "
-            "the present setting misses a bound"
+            "packets also had to show no more PAUSEs and drops than at present, or at most twice as many in cases "
+            "where the present setting misses a bound"
         )
     if found.trial is not None:
         console.print(table_of(found.trial))
