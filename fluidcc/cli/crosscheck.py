@@ -130,9 +130,9 @@ def _print(comparison: Comparison, shared: list[str]) -> None:
     if (worst := comparison.worst_not_judged) is not None and found["within"] is not None:
         judged = ", ".join(lines[key][0] for key in comparison.judged)
         off = "one only" if worst[1] == math.inf else f"{worst[1]:.2%}"
-        console.print(f"judged: {judged}; of what has no tolerance {lines[worst[0]][0]} is off most, {off}")
+        console.print(f"judged: {judged}; without a tolerance, {lines[worst[0]][0]} differs most: {off}")
     if found["within"] is None:
         why = "nothing that has a tolerance could be compared" if found["tolerance"] else "no tolerance is set"
         console.print(f"[bold red]not judged[/]: {why} for this scenario; read the differences yourself")
-    said = f"both engines call {', '.join(shared)}: that they agree says nothing of these" if shared else ""
+    said = f"both engines call {', '.join(shared)}: their agreement does not test these" if shared else ""
     console.print(said or "the two engines share no function of the scheme", markup=False, highlight=False)

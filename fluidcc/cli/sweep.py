@@ -198,7 +198,7 @@ def _print(heading: str, document: dict[str, Any], result: SweepResult) -> None:
     ]
     if document["at_end"]:
         ends = ", ".join(f"{name} = {format_value(name, document['best'][name])}" for name in document["at_end"])
-        rows.append(("at the end of its range", f"{ends}: a wider one may have better"))
+        rows.append(("at the end of its range", f"{ends}: a wider range may have a better value"))
     if error := document["discretisation_error"]:
         step = [output.small(error[k]) for k in ("queue_rel", "rate_rel")]
         from fluidcc.studies.sweeps.batch import SAMPLED
