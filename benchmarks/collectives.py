@@ -199,11 +199,12 @@ def two_text(rows: list[Row]) -> str:
 
 def picture(rows: list[Row], path: Path) -> None:
     """Bus bandwidth over ranks: lines by the fluid, circles by packets, a panel for each fabric."""
-    from fluidcc.plotting.style import colour, figure
+    from fluidcc.plotting.colours import SCHEMES as COLOURS
+    from fluidcc.plotting.style import figure, legend
 
     made, axes = figure(1, len(RATIOS), size=(9, 3.4), sharey=True)
     for axis, ratio in zip(axes[0], RATIOS, strict=True):
-        for k, scheme in enumerate(SCHEMES):
+        for scheme in SCHEMES:
             for engine, style in (("fluid", "-"), ("packet", "o")):
                 mine = [
                     row for row in rows if (row.get("ratio"), row["scheme"], row["engine"]) == (ratio, scheme, engine)
@@ -215,14 +216,15 @@ def picture(rows: list[Row], path: Path) -> None:
                     for ranks in sizes
                 ]
                 label = scheme if engine == "fluid" else None
-                axis.plot(sizes, rates, style, color=colour(k), label=label, ms=4, mfc="none")
+                axis.plot(sizes, rates, style, color=COLOURS[scheme], label=label, ms=4, mfc="none")
         axis.set(xscale="log", xlabel="ranks", title="links enough" if ratio == 1 else f"oversubscribed {ratio}:1")
         axis.set_xticks(RANKS, [str(ranks) for ranks in RANKS], minor=False)
         axis.minorticks_off()
         axis.grid(alpha=0.3)
     axes[0, 0].set_ylabel("bus bandwidth [Gb/s]")
-    axes[0, 0].set_ylim(0, 100)
-    axes[0, 1].legend(fontsize="small")
+    axes[0, 0].set_ylim(0, 60)
+    for axis in axes[0]:
+        legend(axis, fontsize="small")
     made.write(path)
 
 

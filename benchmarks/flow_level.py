@@ -258,7 +258,7 @@ def picture(everything: dict[tuple[str, str], list[tuple[Case, Measured]]], path
     from fluidcc.plotting.style import colour, figure
 
     found = {key: [(c, m) for c, m in pairs if c.job != "poisson"] for key, pairs in everything.items()}
-    made, axes = figure(1, len(found), size=(2.2 * len(found), 3.2), sharey=True)
+    made, axes = figure(1, len(found), size=(2.2 * len(found), 3.2), sharex=True, sharey=True)
     for axis, ((scheme, _), pairs) in zip(axes[0], found.items(), strict=True):
         axis.axhspan(-5, 5, color="0.92", zorder=0)
         for k, (job, marker) in enumerate(zip(JOBS, "osD", strict=False)):

@@ -21,7 +21,7 @@ QUERY = "?flows=12&kept=flows%3D12"
 _LAST = 1 / 16  # of g, which begins at the paper's 1/256
 _STEPS = 2  # of the slider for each frame
 _WIDTH, _COLOURS = 900, 192
-_HEIGHT = 640  # pixels of the page that are taken, of 1280 by 800
+_HEIGHT = 660  # pixels of the page that are taken, of 1280 by 800
 _FRAME, _FIRST, _END = 130, 1000, 1800  # ms
 
 

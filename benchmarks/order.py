@@ -137,7 +137,8 @@ def main() -> None:
 
 def picture(found: dict[tuple[str, str], tuple[np.ndarray, np.ndarray]], file: str) -> None:
     """Slow-downs of both jobs, by scheme and engine."""
-    from fluidcc.plotting.style import colour, figure
+    from fluidcc.plotting.colours import ENGINES
+    from fluidcc.plotting.style import figure
 
     drawn, (axes,) = figure(1, 2, size=(8, 3), sharey=True)
     for job, axis in enumerate(axes):
@@ -145,12 +146,12 @@ def picture(found: dict[tuple[str, str], tuple[np.ndarray, np.ndarray]], file: s
             at = [s for s, scheme in enumerate(SCHEMES) if (scheme, engine) in found]
             values = [found[SCHEMES[s], engine] for s in at]
             axis.bar(
-                [s + 0.27 * (k - 1) for s in at], [v[0][job] for v in values], 0.25, color=colour(k), label=engine,
-                yerr=[v[1][job] for v in values],
+                [s + 0.27 * (k - 1) for s in at], [v[0][job] for v in values], 0.25, color=ENGINES[engine],
+                yerr=[v[1][job] for v in values], label=engine,
             )  # fmt: skip
         axis.axhline(1.0, color="0.5", lw=0.8)
         axis.set(xticks=range(len(SCHEMES)), xticklabels=SCHEMES, title=f"job {job + 1}")
-    axes[0].set(ylabel="time over that alone")
+    axes[0].set(ylabel="time over that alone [1]")
     axes[0].legend(frameon=False)
     drawn.write(file)
 

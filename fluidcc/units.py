@@ -34,7 +34,7 @@ _SUFFIXES: dict[str, dict[str, float]] = {
     RATIO: {"%": 1e-2},
     COUNT: {},
 }
-_EXAMPLE = {RATE: "40Gbps", SIZE: "200KB", TIME: "50us", RATIO: "1%, 0.01 or 1/256", COUNT: "5"}
+EXAMPLE = {RATE: "40Gbps", SIZE: "200KB", TIME: "50us", RATIO: "1%, 0.01 or 1/256", COUNT: "5"}
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _QUANTITY = re.compile(rf"\s*({_NUMBER})(?:\s*/\s*({_NUMBER}))?\s*([A-Za-zµμ%/]*)\s*", re.ASCII)
 _LONGEST_PLAIN = 10.0  # s; a plain number above it is more likely meant in us or ms
@@ -166,12 +166,12 @@ def parse(text: str, dimension: str, name: str = "value") -> float:
     shown = text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
     match = _QUANTITY.fullmatch(text.replace("µ", "u").replace("μ", "u")) if len(text) <= _LONGEST else None
     if match is None:
-        raise InputError(f"{name}: cannot read {shown!r}; write a number and a unit, such as {_EXAMPLE[dimension]}")
+        raise InputError(f"{name}: cannot read {shown!r}; write a number and a unit, such as {EXAMPLE[dimension]}")
     numerator, denominator, suffix = match.groups()
     value = float(numerator)
     if denominator is not None:
         if float(denominator) == 0:
-            raise InputError(f"{name}: {shown!r} divides by zero; write for example {_EXAMPLE[dimension]}")
+            raise InputError(f"{name}: {shown!r} divides by zero; write for example {EXAMPLE[dimension]}")
         value /= float(denominator)
     table = _SUFFIXES[dimension]
     if suffix:
@@ -185,14 +185,14 @@ def parse(text: str, dimension: str, name: str = "value") -> float:
     elif dimension == TIME:
         _refuse_long_plain(value, name)
     if not math.isfinite(value):
-        raise InputError(f"{name}: {shown!r} is not finite; write for example {_EXAMPLE[dimension]}")
+        raise InputError(f"{name}: {shown!r} is not finite; write for example {EXAMPLE[dimension]}")
     return marked(value, dimension)
 
 
 def _bare_rate(value: float, shown: str, name: str) -> InputError:
     """Build the error for a rate without a unit: bits and bytes are both possible, but not for small numbers."""
     if abs(value) < LEAST_RATE or not math.isfinite(value):
-        return InputError(f"{name}: {shown} has no unit (bits or bytes?); write for example {_EXAMPLE[RATE]} or 5GB/s")
+        return InputError(f"{name}: {shown} has no unit (bits or bytes?); write for example {EXAMPLE[RATE]} or 5GB/s")
     bits, both, exact = show(value * _BIT, RATE, 12), show(value, RATE, 12), f"{value:.12g}".replace("e+", "e")
     return InputError(f"{name}: {shown} has no unit; write {bits}, or {both} if bytes/s were meant ({exact}B/s)")
 
@@ -226,11 +226,11 @@ def _write(text: str, suffix: str, dimension: str) -> str:
     """Say what to write for a quantity with an unknown unit: the one that differs in capitals alone, or an example."""
     table = _SUFFIXES[dimension]
     if not table:
-        return f"it has none: write a plain number, for example {_EXAMPLE[dimension]}"
+        return f"it has none: write a plain number, for example {EXAMPLE[dimension]}"
     alike = [each for each in table if each.lower() == suffix.lower()]
     if len({table[each] for each in alike}) == 1:  # not of Gb/s and GB/s
-        return f"write {text.replace(suffix, alike[-1])}, with a unit as in {_EXAMPLE[dimension]}"
-    return f"write for example {_EXAMPLE[dimension]} (units known here: {' '.join(table)})"
+        return f"write {text.replace(suffix, alike[-1])}, with a unit as in {EXAMPLE[dimension]}"
+    return f"write for example {EXAMPLE[dimension]} (units known here: {' '.join(table)})"
 
 
 _MARKED: dict[str, type[float]] = {RATE: Rate, TIME: Seconds}
@@ -267,22 +267,22 @@ def quantity(value: Any, dimension: str, name: str = "value") -> Any:
         try:
             number = float(value)
         except OverflowError:
-            raise InputError(f"{name}: the number is too large; write for example {_EXAMPLE[dimension]}") from None
+            raise InputError(f"{name}: the number is too large; write for example {EXAMPLE[dimension]}") from None
         if math.isnan(number):
-            raise InputError(f"{name}: NaN is not a quantity; write for example {_EXAMPLE[dimension]}")
+            raise InputError(f"{name}: NaN is not a quantity; write for example {EXAMPLE[dimension]}")
         _refuse_bare(value, dimension, name)
         return marked(number, dimension)
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         _refuse_bare(value, dimension, name)
         return _of_array(value, dimension, name)
-    raise InputError(f"{name}: expected a quantity such as {_EXAMPLE[dimension]}, not {repr(value)[:_LONGEST]}")
+    raise InputError(f"{name}: expected a quantity such as {EXAMPLE[dimension]}, not {repr(value)[:_LONGEST]}")
 
 
 def _of_array(value: Any, dimension: str, name: str) -> Any:
     """The number of an array without dimensions, SI, checked like any other; a traced one stays as it is."""
     if value.shape != () or value.dtype.kind in "bcOSUmM":
         what = f"an array of shape {value.shape}" if value.shape else f"of type {value.dtype}"
-        raise InputError(f"{name}: expected one quantity such as {_EXAMPLE[dimension]}, not {what}")
+        raise InputError(f"{name}: expected one quantity such as {EXAMPLE[dimension]}, not {what}")
     jax = sys.modules.get("jax")
     if jax is not None and isinstance(value, jax.core.Tracer):
         return value

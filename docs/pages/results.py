@@ -29,7 +29,7 @@ FIGURES = RESULTS / "figures"
 CLAIMS = RESULTS / "claims"
 UNFINISHED = ROOT / "docs" / "_build" / "unfinished"  # figures under way, whose next call continues there
 NOTEBOOKS = ROOT / "notebooks"
-THUMBNAIL = 720  # pixels wide
+THUMBNAIL = 1440  # pixels wide: at 720 the letters of pictures with three columns and more cannot be read
 
 
 def figures() -> dict[str, str]:

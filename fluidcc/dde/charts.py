@@ -124,7 +124,10 @@ def chart(equation: Equation, over: Mapping[str, Any], *, at: Any = None) -> Cha
     }
     data = xr.Dataset(
         {name: (names, v.reshape(grid.shape), attributes) for name, (v, attributes) in columns.items()},
-        coords=dict(grid.axes),
+        coords={
+            name: (name, values, {"units": equation.time_unit if name in equation.lags else ""})
+            for name, values in grid.axes.items()
+        },
         attrs={"roots_at_0": zeros},
     )
     if len(names) == 2:

@@ -1,4 +1,4 @@
-"""Answers for a setting: first its runs over time, then its roots, then its chart."""
+"""Answers for a setting: first what needs no compiling, then its runs over time and its roots, then its chart."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from fluidcc.explorer.settings import Setting
 
 _charts = Charts()  # what they compile serves all pages
 _seen: set[Any] = set()  # kinds of settings that have been answered, and so are compiled
+_COMPILING = "the hybrid follows; the first of its kind is compiled, some seconds ..."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Answer:
         None while they are worked out.
     seconds : float
         That it took so far.
+    whole : bool
+        Whether nothing follows but the chart.
     """
 
     setting: Setting
@@ -39,10 +42,19 @@ class Answer:
     hybrid_why: str
     roots: views.RootMap | None
     seconds: float
+    whole: bool = False
+
+    def has_runs_of(self, before: Answer | None) -> bool:
+        """Check whether another answer drew the same runs."""
+        if before is None or self.hybrid_why != before.hybrid_why:
+            return False
+        return self.fluid is before.fluid and self.hybrid is before.hybrid
 
 
 def answers(setting: Setting) -> Iterator[Answer]:
     """Yield the runs as soon as they are there, then the same with the roots, which take as long again.
+
+    The hybrid takes longer to compile than all else: before it is compiled, fluid and roots do not wait for it.
 
     Raises
     ------
@@ -52,16 +64,22 @@ def answers(setting: Setting) -> Iterator[Answer]:
     began = time.perf_counter()
     scenario = setting.scenario()
     fluid = views.fluid(scenario, setting.until)
+    roots = None
+    if not is_compiled(setting) and views.has_hybrid(scenario):
+        yield Answer(setting, fluid, None, _COMPILING, None, time.perf_counter() - began)
+        roots = views.root_map(scenario)
+        yield Answer(setting, fluid, None, _COMPILING, roots, time.perf_counter() - began)
     hybrid, why = None, f"{setting.scheme} has no hybrid side"
     try:
         hybrid = views.hybrid(scenario, setting.until)
     except InputError as error:
         why = str(error)
-    runs = Answer(setting, fluid, hybrid, why if hybrid is None else "", None, time.perf_counter() - began)
+    runs = Answer(setting, fluid, hybrid, why if hybrid is None else "", roots, time.perf_counter() - began)
     yield runs
-    roots = views.root_map(scenario)
+    if roots is None:
+        roots = views.root_map(scenario)
     _seen.add(_kind(setting))
-    yield dataclasses.replace(runs, roots=roots, seconds=time.perf_counter() - began)
+    yield dataclasses.replace(runs, roots=roots, seconds=time.perf_counter() - began, whole=True)
 
 
 def chart_of(setting: Setting, axes: tuple[str, ...]) -> Chart:

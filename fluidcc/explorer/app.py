@@ -25,6 +25,7 @@ from fluidcc.explorer.side_by_side import Beside
 
 _REST = 0.15  # s without a move, after which the chart is worked out
 _WATCH = 2.0  # s after which a page says what it still waits for
+_PYTHON = 'class="python" id="python" tabindex="0" role="region" aria-label="Python program"'  # scrolled by keys
 _LONG = 60.0  # s after which nothing can still be compiling
 
 
@@ -53,8 +54,8 @@ class Explorer:
         self._unshown: set[str] = set()  # whose text was refused, and so is not what is shown
         self._answering = Latest(lambda of: answers(of[1]), self._on_answer, ANSWERS)
         self._charting = Latest(self._work_out_chart, self._on_chart, CHARTS)
-        self._board = Board(setting, Devices(self._take), self._program)
-        self._controls = Controls(self._board, self._move, self._switch, self._ask_chart)
+        self._board = Board(setting, Devices(self._take), self._move, self._program)
+        self._controls = Controls(self._board, self._switch, self._ask_chart)
         self._packets = Packets(self._board, self._place, self._draw)
         self._beside = Beside(self._board, self._place, self._on_beside)
         self.view = self._board.view
@@ -187,6 +188,7 @@ class Explorer:
 
     def _show(self, what: tuple[int, Setting], found: Answer | None, failed: Exception | None) -> None:
         serial, asked = what
+        before = self._now
         if found is None:
             self._answered = max(serial, self._answered)
             if asked == self.setting:  # else a later one is on its way
@@ -194,13 +196,13 @@ class Explorer:
             self._board.error.object = error(words_of(failed))
             self._board.status.object = status("refused", self._answered)
             return
-        self._now, whole = found, found.roots is not None
-        self._draw(runs=not whole)
+        self._now = found
+        self._draw(runs=not found.has_runs_of(before))
         if serial >= self._answered:  # else a later one was refused, and the page says so
             self._answered = serial
-            words = f"answered in {1e3 * found.seconds:.0f} ms{'' if whole else ', the roots follow'}"
-            self._board.status.object = status(words, serial, found.seconds, whole=whole)
-        if whole:
+            words = f"answered in {1e3 * found.seconds:.0f} ms{'' if found.whole else ', the rest follows'}"
+            self._board.status.object = status(words, serial, found.seconds, whole=found.whole)
+        if found.whole:
             self._place.rested(_REST, lambda: self._rest(found.setting))
 
     def _go_back(self) -> None:
@@ -285,7 +287,7 @@ class Explorer:
 
     def _show_program(self) -> None:
         if not self._board.code.collapsed:
-            self._board.python.object = f'<pre class="python" id="python">{html.escape(self._program())}</pre>'
+            self._board.python.object = f"<pre {_PYTHON}>{html.escape(self._program())}</pre>"
 
     def _program(self) -> str:
         hybrid = self._now is not None and self._now.hybrid is not None

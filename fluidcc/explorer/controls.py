@@ -7,11 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import panel as pn
-
-from fluidcc.explorer.board import Board
+from fluidcc.explorer.board import TIPS, Board
 from fluidcc.explorer.chart import axes_of, default_axes
-from fluidcc.explorer.pieces import KnobRow, rows_of
 from fluidcc.explorer.settings import Setting, preset_names
 
 
@@ -21,8 +18,6 @@ class Controls:
     Parameters
     ----------
     board : Board
-    moved : callable
-        ``moved(name, text)`` as a value is moved.
     switched : callable
         ``switched(scheme=...)`` as another scheme, preset or topology is chosen.
     turned : callable
@@ -32,19 +27,17 @@ class Controls:
     def __init__(
         self,
         board: Board,
-        moved: Callable[[str, str], None],
         switched: Callable[..., None],
         turned: Callable[[], None],
     ) -> None:
-        self._board, self._moved = board, moved
-        self._rows: dict[str, KnobRow] = {}
+        self._board = board
         self._folded: Setting | None = None  # whose rows behind the fold are not made yet
         self._following = False
         for name, widget in self._picks().items():
             widget.param.watch(lambda event, name=name: self._following or switched(**{name: event.new}), "value")
         for axis in (board.x, board.y):
             axis.param.watch(lambda event: self._following or turned(), "value")
-        board.more.param.watch(lambda event: self._unfold(), "collapsed")
+        board.fold.param.watch(lambda event: self._unfold(), "collapsed")
 
     def _picks(self) -> dict[str, Any]:
         return {"scheme": self._board.scheme, "preset": self._board.preset, "topology": self._board.topology}
@@ -68,9 +61,10 @@ class Controls:
         with self._follows():
             self._board.preset.options = preset_names(setting.scheme) if setting.given is None else [setting.preset]
         self.choose(setting)
-        self._rows = rows_of(setting.knobs, setting.text, self._moved, True)
-        self._board.front.objects = [row.view for row in self._rows.values()]
-        self._board.more.objects = [pn.Column(margin=0)]
+        front = {name: knob for name, knob in setting.knobs.items() if knob.main}
+        self._board.front.take(front, setting.text)
+        self._board.more.take({}, setting.text)
+        self._board.tips.take(TIPS | {f"knob-{name}": knob.tip for name, knob in setting.knobs.items()})
         self._folded = setting
         self._unfold()
         self._take_axes(setting)
@@ -95,16 +89,15 @@ class Controls:
     def _unfold(self) -> None:
         """Make the rows behind the fold when it is first opened: they are many."""
         setting = self._folded
-        if self._board.more.collapsed or setting is None:
+        if self._board.fold.collapsed or setting is None:
             return
         self._folded = None
-        rows = rows_of(setting.knobs, setting.text, self._moved, False)
-        self._rows |= rows
-        self._board.more.objects = [pn.Column(*(row.view for row in rows.values()), margin=0)]
+        self._board.more.take({name: knob for name, knob in setting.knobs.items() if not knob.main}, setting.text)
 
     def show(self, setting: Setting, names: Iterable[str]) -> None:
         """Show some of its values."""
         if self._folded is not None:
             self._folded = setting
-        for name in {*names} & self._rows.keys():
-            self._rows[name].show(setting.text(name))
+        texts = {name: setting.text(name) for name in names}
+        self._board.front.show(texts)
+        self._board.more.show(texts)

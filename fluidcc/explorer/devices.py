@@ -14,7 +14,7 @@ from typing import Any
 import panel as pn
 
 from fluidcc.errors import InputError
-from fluidcc.explorer.pieces import text
+from fluidcc.explorer.pieces import SMALL, text, wrapped
 from fluidcc.explorer.settings import Setting
 from fluidcc.operators import dcqcn_of, read_nic
 from fluidcc.operators.unmarked import unmarked
@@ -66,19 +66,23 @@ class Devices:
 
     def __init__(self, take: Callable[[Setting], None]) -> None:
         self._take = take
-        self._switch = pn.widgets.FileInput(accept=".json", css_classes=["switch-file"], width=240)
-        self._nic = pn.widgets.FileInput(accept=".txt,.conf,.log", css_classes=["nic-file"], width=240)
-        self._port = pn.widgets.TextInput(placeholder="the worst that is up", css_classes=["port"], width=130)
-        button = pn.widgets.Button(name="Load", css_classes=["load"], width=70)
+        small: dict[str, Any] = {"margin": (2, 4), "stylesheets": [SMALL]}
+        self._switch = pn.widgets.FileInput(
+            name="switch: config_db.json", accept=".json", css_classes=["switch-file"], **small
+        )
+        self._nic = pn.widgets.FileInput(
+            name="NIC: its settings as text", accept=".txt,.conf,.log", css_classes=["nic-file"], **small
+        )
+        self._port = pn.widgets.TextInput(
+            name="port", placeholder="the worst that is up", css_classes=["port"], **small
+        )
+        button = pn.widgets.Button(name="Load", css_classes=["load"], align="end", **small)
         button.on_click(lambda event: self._load())
         self._found = text("")
         for chosen in (self._switch, self._nic):
             chosen.param.watch(lambda *events: self._say_chosen(), ["value", "filename"])
-        label = ("<b>switch</b>, config_db.json", "<b>NIC</b>, its settings as text", "<b>port</b>")
-        parts = zip(label, (self._switch, self._nic, self._port), strict=True)
-        self.view = pn.Column(
-            pn.Row(*(pn.Column(text(words), widget, margin=0) for words, widget in parts), button), self._found
-        )
+        wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
+        self.view = pn.Column(wrapped(self._switch, self._nic, self._port, button), self._found, **wide)
 
     def _say_chosen(self) -> None:
         """Say which files have arrived."""

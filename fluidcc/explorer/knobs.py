@@ -17,7 +17,7 @@ from fluidcc.scenario.display import value_text
 from fluidcc.scenario.model import RED, Flow, Link, Scenario
 from fluidcc.scenario.parameters import Spec, convert, resolve, specs
 from fluidcc.surface import nearest
-from fluidcc.units import COUNT, RATIO, TIME, quantity, show
+from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME, quantity, show
 
 TRAFFIC, MARKING, SCHEME, NETWORK = "traffic", "marking", "scheme", "network"
 GIVEN = "given"  # topology of a scenario that is handed in: what it is made of stays
@@ -26,6 +26,7 @@ _REACH = 50.0  # times the default, up and down
 _BROAD = 0.1  # a share at or above it is moved evenly, a smaller one by factors
 _DIGITS = 3  # digits of a value that a slider sets
 _MOST_FLOWS = 64
+_UNIT_WORDS = {RATE: "A rate", SIZE: "Bytes", TIME: "A time", RATIO: "A share", COUNT: "A number"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,6 +60,19 @@ class Knob:
         """Symbol and name."""
         symbol = self.spec.symbol
         return f"{symbol}, {self.name}" if symbol and symbol != self.name else self.name
+
+    @property
+    def tip(self) -> str:
+        """Meaning, unit, default and source, from the parameter's own declaration."""
+        spec = self.spec
+        if spec.choices:
+            unit = f"One of {', '.join(self.text(choice) for choice in spec.choices)}"
+        elif spec.check is not None:
+            unit = "A text"
+        else:
+            unit = f"{_UNIT_WORDS[spec.dimension]}, such as {units.EXAMPLE[spec.dimension]}"
+        source = f" Source: {spec.source}." if spec.source else ""
+        return f"{spec.doc[0].upper()}{spec.doc[1:]}. {unit}; default: {self.text(self.default) or 'none'}.{source}"
 
     def text(self, value: Any) -> str:
         """Format a value as it is typed; `read` gives the same value back."""
@@ -103,8 +117,9 @@ def _traffic(topology: str) -> dict[str, tuple[Spec, Any]]:
     own = {"rate": (link["rate"], None), "delay": (link["delay"], "1us")}
     if topology == "incast":
         flows = Spec(COUNT, "senders into one port", symbol="N", low=1, integer=True)
-        late = Spec(COUNT, "of them, how many start later", low=0, integer=True)
-        own |= {"flows": (flows, 8.0), "late": (late, 1.0), "late_start": (dataclasses.replace(start, low=0), None)}
+        late = Spec(COUNT, "senders that start later, of all flows", low=0, integer=True)
+        late_start = dataclasses.replace(start, doc="when the late senders start", low=0)
+        own |= {"flows": (flows, 8.0), "late": (late, 1.0), "late_start": (late_start, None)}
     elif topology == "parking-lot":
         flows = Spec(COUNT, "flows over all links, and as many over each link", symbol="N", low=1, integer=True)
         own |= {

@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import panel as pn
+from panel.io.resources import LOCAL_DIST
 
 from fluidcc.errors import InputError
 from fluidcc.explorer.app import Explorer
@@ -19,6 +20,8 @@ def load() -> None:
 
 def page() -> Any:
     """The page of an address; one that makes no sense shows the default setting, and why."""
+    if pn.state.curdoc is not None:  # else a session made anew, for a browser that is slow, has Panel's CDN for styles
+        pn.state.curdoc.template_variables["dist_url"] = LOCAL_DIST
     search = (pn.state.location.search if pn.state.location is not None else "").lstrip("?")
     beside = parse_qs(search).get("kept")
     own = "&".join(part for part in search.split("&") if part and not part.startswith("kept="))

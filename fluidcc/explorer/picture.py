@@ -11,8 +11,9 @@ from bokeh.models import ColumnDataSource, Legend, LegendItem, Range1d
 from bokeh.plotting import figure
 
 from fluidcc.dde.delay_system import Array
+from fluidcc.plotting.colours import ENGINES, SERIES
 
-COLOURS = {"fluid": "#3f90da", "hybrid": "#ffa90e", "packets": "#832db6", "kept": "#717581"}  # of petroff10
+COLOURS = {"fluid": ENGINES["fluid"], "hybrid": ENGINES["hybrid"], "packets": ENGINES["packet"], "kept": SERIES[8]}
 INK, _GRID = "#444444", "#e8e8e8"
 COLUMNS = 600  # of pixels that a line is drawn on, about; each shows the line's least and largest value there
 _STEPS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)

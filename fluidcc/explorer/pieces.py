@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import panel as pn
@@ -11,7 +10,6 @@ import panel as pn
 from fluidcc import units
 from fluidcc.errors import InputError
 from fluidcc.explorer.answers import Answer
-from fluidcc.explorer.knobs import Knob
 from fluidcc.explorer.views import Run
 
 METRICS = {
@@ -30,21 +28,38 @@ table.numbers td:first-child { text-align: left; font-weight: 600; }
 .verdict { font: 13px system-ui, sans-serif; margin: 0 0 2px; }
 .stable { color: #2166ac; font-weight: 600; } .unstable { color: #b2182b; font-weight: 600; }
 .error { color: #b2182b; background: #fdecea; padding: 4px 8px; border-radius: 4px; font: 13px system-ui, sans-serif; }
-.quiet { color: #777; font: 12px system-ui, sans-serif; }
+.quiet { color: #666; font: 12px system-ui, sans-serif; }
 .finding { font: 12px system-ui, sans-serif; margin: 2px 0; } .bad { color: #b2182b; } .warn { color: #9a6700; }
+@media (max-width: 700px) {
+  table.numbers td, table.numbers th { padding-right: 6px; }
+}
 pre.python { font: 12px ui-monospace, monospace; background: #f6f6f6; padding: 8px; overflow: auto; margin: 0; }
 """
-SMALL = """
-.bk-input { height: 24px; min-height: 24px; padding: 0 4px; font: 12px system-ui, sans-serif; }
-.bk-btn { padding: 2px 8px; font: 12px system-ui, sans-serif; line-height: 18px; }
-.bk-slider-title, label { font: 12px system-ui, sans-serif; color: #333; margin: 0; }
-.bk-input-group { gap: 0; }
+FOCUS = ":focus-visible { outline: 2px solid #1f6fb2 !important; outline-offset: 1px; }"
+TOUCH = "@media (pointer: coarse), (max-width: 700px)"  # where a control has to be as tall as a thumb
+SMALL = f"""
+.bk-input {{ height: 26px; min-height: 26px; padding: 0 4px; font: 12px system-ui, sans-serif; }}
+.bk-btn {{ height: 26px; padding: 2px 8px; font: 12px system-ui, sans-serif; line-height: 18px; }}
+label {{ font: 12px system-ui, sans-serif; color: #333; margin: 0; }}
+.bk-input-group {{ gap: 0; }}
+{FOCUS}
+{TOUCH} {{
+  .bk-input {{ min-height: 40px; font-size: 16px; }}
+  .bk-btn {{ height: 40px; font-size: 14px; }}
+}}
 """
 
 
 def text(content: str, **options: Any) -> Any:
     """A piece of HTML."""
     return pn.pane.HTML(content, stylesheets=[STYLE], margin=(0, 5), **options)
+
+
+def wrapped(*parts: Any, least: int = 0) -> Any:
+    """Return a row that goes on in a next line where parts find no room; with `least` [pixels] they share each line."""
+    share = f":host > * {{ flex: 1 1 {least}px; min-width: 0 !important; }}" if least else ""
+    style = f":host {{ flex-wrap: wrap !important; min-width: 0 !important; }} {share}"  # Panel's would be of one line
+    return pn.Row(*parts, stylesheets=[style], sizing_mode="stretch_width", margin=0)
 
 
 def verdict(now: Answer) -> str:
@@ -97,74 +112,3 @@ def words_of(failed: Exception | None) -> str:
 def error(message: str) -> str:
     """Render why a value was refused, in the words of the library."""
     return f'<div class="error" id="error">{html.escape(message)}</div>' if message else '<div id="error"></div>'
-
-
-class KnobRow:
-    """A value's slider and its text, each following the other.
-
-    Parameters
-    ----------
-    knob : Knob
-    text : str
-        Its value as typed.
-    moved : callable
-        ``moved(name, text)`` when a person moves it.
-    """
-
-    def __init__(self, knob: Knob, text: str, moved: Callable[[str, str], None]) -> None:
-        self.knob, self._moved, self._quiet = knob, moved, False
-        common: dict[str, Any] = {"margin": (0, 4), "stylesheets": [SMALL]}
-        self._slider: Any = None
-        if knob.spec.choices:
-            options = {knob.text(choice): knob.text(choice) for choice in knob.spec.choices}
-            self._text = pn.widgets.Select(name=knob.label, options=options, value=text, width=265, **common)
-        else:
-            wide = {} if knob.stops else {"name": knob.label}
-            self._text = pn.widgets.TextInput(value=text, width=84 if knob.stops else 265, **wide, **common)
-        self._text.param.watch(self._typed, "value")
-        parts = [self._text]
-        if knob.stops:
-            self._slider = pn.widgets.IntSlider(
-                name=knob.label, start=0, end=max(len(knob.stops) - 1, 1), value=self._place(text), show_value=False,
-                width=180, tooltips=False, **common,
-            )  # fmt: skip
-            self._slider.param.watch(self._slid, "value")
-            parts.insert(0, self._slider)
-        self.view = pn.Row(*parts, css_classes=[f"knob-{knob.name}"], margin=(1, 0), align="end")
-
-    def _place(self, text: str) -> int:
-        return self.knob.nearest_stop(self.knob.read(text))
-
-    def _slid(self, event: Any) -> None:
-        if not self._quiet:
-            text = self.knob.stop_text(event.new)
-            self._put(text=text)
-            self._moved(self.knob.name, text)
-
-    def _typed(self, event: Any) -> None:
-        if not self._quiet:
-            self._moved(self.knob.name, event.new)
-
-    def _put(self, *, text: str) -> None:
-        self._quiet = True
-        try:
-            self._text.value = text
-        finally:
-            self._quiet = False
-
-    def show(self, text: str) -> None:
-        """Follow a value that came from elsewhere, or was typed."""
-        self._quiet = True
-        try:
-            self._text.value = text
-            if self._slider is not None:
-                self._slider.value = self._place(text)
-        finally:
-            self._quiet = False
-
-
-def rows_of(
-    knobs: Mapping[str, Knob], texts: Callable[[str], str], moved: Callable[[str, str], None], main: bool
-) -> dict[str, KnobRow]:
-    """A row for each knob, of those in front or of the others."""
-    return {name: KnobRow(knob, texts(name), moved) for name, knob in knobs.items() if knob.main == main}

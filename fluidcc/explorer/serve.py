@@ -163,7 +163,7 @@ def _stay_here(made: Server, port: int) -> None:
     from tornado.web import OutputTransform
 
     sockets = " ".join(f"ws://{name}:{port}" for name in _NAMES)
-    policy = f"default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; connect-src 'self' {sockets}"
+    policy = f"default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; connect-src 'self' blob: {sockets}"
 
     class Policy(OutputTransform):
         def transform_first_chunk(

@@ -36,7 +36,7 @@ class Beside:
     def keep(self, setting: Setting, known: Answer | None = None) -> None:
         """Keep a setting, with its answer if that is known."""
         self._wanted = setting
-        if known is not None and known.setting == setting and known.roots is not None:
+        if known is not None and known.setting == setting and known.whole:
             self._put(known)
         else:
             self._place.run(self._answering, setting)

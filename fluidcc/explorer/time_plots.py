@@ -22,12 +22,13 @@ from fluidcc.explorer.picture import (
     with_legend,
 )
 from fluidcc.explorer.views import Run
+from fluidcc.plotting.colours import SERIES
 from fluidcc.units import SIZE, show
 
-_CLASS_COLOURS = ("#3f90da", "#bd1f01", "#832db6", "#a96b59", "#e76300", "#b9ac70")  # of flow classes, of petroff10
+_CLASS_COLOURS = tuple(SERIES[k] for k in (0, 2, 4, 5, 6, 7))  # of flow classes
 _CLASSES = 6  # that have a line
 _BEGINS = 0.1  # of the run: the queue's axis holds what comes after
-_MEAN = "hybrid or packets, mean of seeds"
+_MEAN = "hybrid or packets, mean"
 
 
 class QueuePlot:
@@ -39,7 +40,7 @@ class QueuePlot:
         self._lines = {name: source("x", "y") for name in ("fluid", "hybrid", "packets", "kept")}
         area = self.plot.varea("x", "low", "high", source=self._band, color=COLOURS["hybrid"], alpha=0.25)
         style = {"fluid": (2.0, "solid"), "hybrid": (1.5, "solid"), "packets": (1.5, "solid"), "kept": (1.5, "dashed")}
-        entries = [("range over seeds", area)]
+        entries = [("range", area)]
         for name in ("packets", "hybrid", "fluid", "kept"):
             width, dash = style[name]
             glyph = self.plot.line(
@@ -59,7 +60,7 @@ class QueuePlot:
         for name, run in runs.items():
             put(self._lines[name], _line(run))
         shown = packets or now.hybrid
-        appear(self._items, **runs, **{"range over seeds": shown})
+        appear(self._items, **runs, **{"range": shown})
         put(self._band, _band(shown))
         some = [run for run in runs.values() if run is not None]
         # Flows that start at line rate fill the queue for a moment, far beyond where it stays: that is cut off.

@@ -116,6 +116,11 @@ def seeds_of(scenario: Scenario) -> int:
     return _SEEDS if sum(flow.multiplicity for flow in scenario.flows) <= _MANY else _FEWER
 
 
+def has_hybrid(scenario: Scenario) -> bool:
+    """Check whether all flows' schemes have a hybrid side."""
+    return all(registry.scheme_of(flow.scheme).module("hybrid") is not None for flow in scenario.flows)
+
+
 def hybrid(scenario: Scenario, until: float, seeds: int | None = None) -> Run | None:
     """Run DCQCN's NIC as it is on fluid queues, over seeds; None for a scheme without a hybrid side.
 
@@ -132,7 +137,7 @@ def hybrid(scenario: Scenario, until: float, seeds: int | None = None) -> Run | 
     InputError
         If the engine refuses the scenario.
     """
-    if any(registry.scheme_of(flow.scheme).module("hybrid") is None for flow in scenario.flows):
+    if not has_hybrid(scenario):
         return None
     from fluidcc.engines.hybrid.build import prepare
     from fluidcc.engines.hybrid.run import execute as run

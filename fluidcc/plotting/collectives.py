@@ -11,7 +11,8 @@ from matplotlib.colors import Normalize
 from matplotlib.ticker import MaxNLocator
 
 from fluidcc import units
-from fluidcc.plotting.style import Picture, colour, figure, label
+from fluidcc.plotting.colours import scheme_colours
+from fluidcc.plotting.style import Picture, figure, label, legend
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -115,20 +116,20 @@ def lanes_of(rank: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> tuple[np
 def plot_load(study: CollectiveStudy, case: str) -> Picture:
     """Load of links over time, a panel for each tier and a line for each scheme: their mean, and the fullest thin."""
     runs = [study.of(scheme, case)[0] for scheme in study.schemes]
-    tiers = [str(tier) for tier in runs[0].load["tier"].values]
+    shades, tiers = scheme_colours(study.schemes), [str(tier) for tier in runs[0].load["tier"].values]
     ends = max(float(run.load["time"].values.max(initial=0.0)) for run in runs)
     factor, unit = units.scale_of(ends, units.TIME)
     picture, axes = figure(len(tiers), 1, size=(9, 0.9 + 2.0 * len(tiers)), sharex=True, sharey=True)
     for axis, tier in zip(axes[:, 0], tiers, strict=True):
-        for k, run in enumerate(runs):
+        for run in runs:
             times, load = run.load["time"].values / factor, run.load.sel(tier=tier)
-            axis.plot(times, load["mean"].values, color=colour(k), lw=1.5, label=run.scheme)
-            axis.plot(times, load["most"].values, color=colour(k), lw=0.5, alpha=0.6)
+            axis.plot(times, load["mean"].values, color=shades[run.scheme], lw=1.5, label=run.scheme)
+            axis.plot(times, load["most"].values, color=shades[run.scheme], lw=0.5, alpha=0.6)
         axis.set_title(tier, fontsize="medium", loc="left")
-        axis.set_ylabel("sent over rate")
+        axis.set_ylabel("sent over rate [1]")
         axis.set_ylim(0, 1.05)
         axis.grid(alpha=0.3)
-    axes[0, 0].legend(fontsize="small")
+    legend(axes[0, 0], fontsize="small")
     axes[-1, 0].set_xlabel(label("time", unit))
     what = "mean of links in use, and the fullest (thin); hosts' own are not there"
     text = f"{study.says[study.cases.index(case)]}: {what}, seed {runs[0].seed}"

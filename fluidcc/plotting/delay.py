@@ -49,13 +49,14 @@ def plot_delay_chart(chart: Chart, *, title: str | None = None) -> Picture:
     """The rightmost root's real part: over one parameter a curve, over two a map with its zero."""
     root = chart.dataset["root"]
     names = [str(name) for name in root.dims]
+    labels = [label(name, str(root[name].attrs.get("units", ""))) for name in names]
     unit = str(root.attrs.get("units", ""))
     picture, axes = figure(1, 1, size=(7.0, 4.6))
     axis = axes[0][0]
     if len(names) == 1:
         axis.plot(root[names[0]], root, color=colour(0))
         axis.axhline(0.0, color="0.4", lw=0.8)
-        axis.set_xlabel(names[0])
+        axis.set_xlabel(labels[0])
         axis.set_ylabel(label("real part of the rightmost root", unit))
     else:
         values = root.transpose(names[1], names[0]).values
@@ -77,8 +78,8 @@ def plot_delay_chart(chart: Chart, *, title: str | None = None) -> Picture:
         for k in np.unique(curve):
             line = points[curve == k]
             axis.plot(*line.T, color="k", lw=1.4) if len(line) > 1 else axis.plot(*line.T, "k.", ms=3)
-        axis.set_xlabel(names[0])
-        axis.set_ylabel(names[1])
+        axis.set_xlabel(labels[0])
+        axis.set_ylabel(labels[1])
     picture.suptitle("red: unstable; line: a root on the axis" if title is None else title, fontsize="medium")
     return picture
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fluidcc.plotting.colours import scheme_colours
 from fluidcc.plotting.fabrics import pause_panel, queue_panel, slowdown_axis, slowdown_panel
-from fluidcc.plotting.style import Picture, colour, figure, label
+from fluidcc.plotting.style import Picture, figure, label, nothing
 from fluidcc.workloads.fabrics.study import spread
 
 if TYPE_CHECKING:
@@ -75,11 +76,11 @@ def bar_panel(axis: Axes, numbers: Mapping[str, np.ndarray]) -> None:
     """Draw a bar for each scheme, of the mean over seeds with its 95 % interval."""
     found = np.array([list(spread(values).values()) for values in numbers.values()])
     apart = found[:, 0].min() > 0 and found[:, 0].max() > _FAR_APART * found[:, 0].min()
-    for k, (mean, low, high) in enumerate(found):
+    shades = scheme_colours(numbers)
+    for k, (name, (mean, low, high)) in enumerate(zip(numbers, found, strict=True)):
         errors = None if np.isnan(low) else [[mean - low], [high - mean]]
-        axis.bar(k, mean, 0.7, yerr=errors, color=colour(k), capsize=3, log=apart)
+        axis.bar(k, mean, 0.7, yerr=errors, color=shades[name], capsize=3, log=apart)
     axis.set_xticks(range(len(numbers)), list(numbers), rotation=45, ha="right")
     axis.grid(alpha=0.3, axis="y")
     if not found.any():
-        axis.text(0.5, 0.5, "none in any run", ha="center", transform=axis.transAxes)
-        axis.set_ylim(0, 1)
+        nothing(axis, "none in any run")

@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from fluidcc import units
-from fluidcc.plotting.style import Picture, colour, figure, label
+from fluidcc.plotting.colours import scheme_colours
+from fluidcc.plotting.style import Picture, figure, label, legend, nothing
 from fluidcc.workloads.fabrics.study import LEAST_SEEDS, interval, intervals_of
 
 if TYPE_CHECKING:
@@ -31,18 +32,24 @@ def plot_slowdowns(study: FabricStudy, bins: Any = 10) -> Picture:
         slowdown_panel(axis, found, name)
         axis.set_title(text, fontsize="medium")
     slowdown_axis(axes[0, 0])  # of all three, whose axis is one, and only once all is drawn
-    axes[0, 0].legend(fontsize="small")
+    for axis in axes[0]:
+        legend(axis, fontsize="small")
     picture.suptitle(_title(study), fontsize="medium")
     return picture
 
 
 def plot_fabric_queues(study: FabricStudy) -> Picture:
     """Share of time for which ports' queues are longer than something, and how long each tier was paused."""
-    picture, axes = figure(1, 2, size=(11, 3.9))
+    paused = any(seconds > 0 for run in study.runs for seconds in run.numbers["paused_s"].values())
+    picture, axes = figure(1, 1 + paused, size=(5.5 * (1 + paused), 3.9))
     queue_panel(axes[0, 0], study)
-    axes[0, 0].legend(fontsize="small")
-    pause_panel(axes[0, 1], study)
-    picture.suptitle(_title(study), fontsize="medium")
+    legend(axes[0, 0], fontsize="small")
+    if paused:
+        pause_panel(axes[0, 1], study)
+        axes[0, 1].legend(fontsize="small")
+    else:
+        axes[0, 0].set_title("no port was ever paused", fontsize="medium")
+    picture.suptitle(_title(study), fontsize="medium", wrap=True)
     return picture
 
 
@@ -50,13 +57,16 @@ def slowdown_panel(axis: Axes, found: xr.Dataset, name: str) -> None:
     """Draw a percentile of `FabricStudy.bins` by size: a line for each scheme, 95 % intervals over seeds."""
     ends = found["to_bytes"].values[0, 0]
     places = np.arange(len(ends))
+    shades = scheme_colours(map(str, found["scheme"].values))
     for k, scheme in enumerate(found["scheme"].values):
         values = found[name].sel(scheme=scheme).values
         # Of the logarithms, as the axis has it: an interval of ratios does not reach below 0.
         mean, low, high = np.exp([interval(np.log(column)) for column in values.T]).T
-        axis.plot(places, mean, color=colour(k), marker=_MARKS[k % len(_MARKS)], ms=4, lw=1.4, label=str(scheme))
+        axis.plot(
+            places, mean, color=shades[str(scheme)], marker=_MARKS[k % len(_MARKS)], ms=4, lw=1.4, label=str(scheme)
+        )
         if found.sizes["seed"] >= LEAST_SEEDS:
-            axis.fill_between(places, low, high, color=colour(k), alpha=0.2, lw=0)
+            axis.fill_between(places, low, high, color=shades[str(scheme)], alpha=0.2, lw=0)
     axis.set_yscale("log")
     step = -(-len(ends) // _MOST_TICKS)
     axis.set_xticks(places[::step], [_short(end) for end in ends[::step]], rotation=45, ha="right")
@@ -78,13 +88,14 @@ def queue_panel(axis: Axes, study: FabricStudy) -> None:
     """Draw the share of time and ports for which queues are longer than something, all seeds together."""
     longest = max((float(each.queue[0].max(initial=0.0)) for each in study.runs), default=0.0)
     factor, unit = units.scale_of(longest, units.SIZE)
-    for k, scheme in enumerate(study.schemes):
+    shades = scheme_colours(study.schemes)
+    for scheme in study.schemes:
         lengths, above = queues_above(study, scheme)
-        axis.plot(lengths / factor, above, color=colour(k), lw=1.4, drawstyle="steps-post", label=scheme)
+        axis.plot(lengths / factor, above, color=shades[scheme], lw=1.4, drawstyle="steps-post", label=scheme)
     axis.set_yscale("log")
     axis.set_ylim(1e-5, 1)
     axis.set_xlabel(label("queue of a switch's port", unit or "B"))
-    axis.set_ylabel("share of time and ports above")
+    axis.set_ylabel("share of time and ports above [1]")
     axis.grid(alpha=0.3)
 
 
@@ -100,21 +111,20 @@ def pause_panel(axis: Axes, study: FabricStudy) -> None:
     """Draw how long each tier's ports were paused, with 95 % intervals over seeds."""
     tiers = list(study.runs[0].numbers["paused_s"])
     width = 0.8 / len(study.schemes)
-    most = 0.0
+    most, shades = 0.0, scheme_colours(study.schemes)
     for k, scheme in enumerate(study.schemes):
         each = np.array([[run.numbers["paused_s"][tier] for tier in tiers] for run in study.of(scheme)])
         mean, low, high = np.array([interval(column) for column in each.T]).T
         bars = np.arange(len(tiers)) + (k - (len(study.schemes) - 1) / 2) * width
         known = len(study.seeds) >= LEAST_SEEDS
         errors = np.stack([np.minimum(mean, mean - low), high - mean]) * 1e3 if known else None
-        axis.bar(bars, mean * 1e3, width, yerr=errors, color=colour(k), capsize=2, label=scheme)
+        axis.bar(bars, mean * 1e3, width, yerr=errors, color=shades[scheme], capsize=2, label=scheme)
         most = max(most, float(mean.max()))
     axis.set_xticks(np.arange(len(tiers)), ["tier 1 (ToR)" if tier == "tier 1" else str(tier) for tier in tiers])
     axis.set_ylabel(label("time paused by PFC, all ports together", "ms"))
     axis.grid(alpha=0.3, axis="y")
     if most == 0:
-        axis.text(0.5, 0.5, "no port was ever paused", ha="center", transform=axis.transAxes)
-        axis.set_ylim(0, 1)
+        nothing(axis, "no port was ever paused")
 
 
 def _short(size: float) -> str:

@@ -68,7 +68,8 @@ def _samples(fit: Fit) -> tuple[Picture, np.ndarray]:
         row[0].set_ylabel(label(text, unit))
         _distribution(row[1], measured / factor, fitted / factor)
         row[1].set_xlabel(label(text, unit))
-        row[1].set_ylabel("share of time below")
+        row[1].set_ylabel("share of time below [1]")
+    axes[0, 1].legend(fontsize="small")
     return picture, axes
 
 
@@ -95,7 +96,8 @@ def _distribution(axis: Axes, measured: np.ndarray, fitted: np.ndarray) -> None:
     shares = np.linspace(0, 1, 201)
     each = np.nanquantile(fitted, shares, axis=1).T
     if len(each) > 1:
-        axis.fill_betweenx(shares, each.min(axis=0), each.max(axis=0), color=_FITTED, alpha=0.3, lw=0)
-    axis.plot(each.mean(axis=0), shares, color=_FITTED, lw=1.2, ls="--")
-    axis.plot(np.nanquantile(measured, shares), shares, color=_MEASURED, lw=1.0)
+        range_of = {"alpha": 0.3, "lw": 0, "label": "fitted: range over seeds"}
+        axis.fill_betweenx(shares, each.min(axis=0), each.max(axis=0), color=_FITTED, **range_of)
+    axis.plot(each.mean(axis=0), shares, color=_FITTED, lw=1.2, ls="--", label="fitted: mean")
+    axis.plot(np.nanquantile(measured, shares), shares, color=_MEASURED, lw=1.0, label="measured")
     axis.set_ylim(0, 1)

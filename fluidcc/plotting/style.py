@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 from cycler import cycler
-from matplotlib import rc_context, rcParams, style
+from matplotlib import rc_context, rcParams
 from matplotlib.collections import Collection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
@@ -18,9 +18,10 @@ from matplotlib.spines import Spine
 from fluidcc import units
 from fluidcc.errors import InputError
 from fluidcc.files import is_special, write_atomically
+from fluidcc.plotting.colours import SERIES
+from fluidcc.plotting.colours import colour as colour
 
-# Told apart in print, and also by those who see fewer colours (M. Petroff, arXiv:2107.02270).
-SERIES: tuple[str, ...] = tuple(style.library["petroff10"]["axes.prop_cycle"].by_key()["color"])
+_SAME = 0.01  # of an axis' height: lines that lie nearer cannot be told apart in print
 
 
 class Picture(Figure):
@@ -60,11 +61,6 @@ def figure(rows: int = 1, columns: int = 1, *, size: tuple[float, float] | None 
         return picture, picture.subplots(rows, columns, squeeze=False, **options)
 
 
-def colour(k: int) -> str:
-    """The k-th of `SERIES`."""
-    return SERIES[k % len(SERIES)]
-
-
 def _series() -> Any:
     """Context in which axes that are made, and names such as C2 that are drawn, have the colours of `SERIES`."""
     return rc_context({"axes.prop_cycle": cycler(color=SERIES)})
@@ -87,6 +83,34 @@ def _in_series(picture: Figure) -> None:
 def label(text: str, unit: str) -> str:
     """Axis label with its unit."""
     return f"{text} [{unit}]" if unit else text
+
+
+def legend(axis: Any, **options: Any) -> None:
+    """A legend in which lines that coincide have one entry, of the line that is seen; call it once limits are set."""
+    lines, names = axis.get_legend_handles_labels()
+    groups: list[list[int]] = []
+    for k, line in enumerate(lines):
+        group = next((group for group in groups if _coincide(axis, lines[group[0]], line)), None)
+        groups.append([k]) if group is None else group.append(k)
+    words = [", ".join(names[k] for k in group) + (" (coincide)" if len(group) > 1 else "") for group in groups]
+    axis.legend([lines[group[-1]] for group in groups], words, **options)
+
+
+def nothing(axis: Any, why: str) -> None:
+    """Words instead of an empty panel, in a picture whose other rows have something there."""
+    axis.set_axis_off()
+    axis.text(0.5, 0.5, why, ha="center", transform=axis.transAxes)
+
+
+def _coincide(axis: Any, one: Any, other: Any) -> bool:
+    """Check whether two lines cover each other."""
+    if not (hasattr(one, "get_xydata") and hasattr(other, "get_xydata")):
+        return False  # an area
+    first, second = (axis.transData.transform(line.get_xydata()) for line in (one, other))
+    if len(first) != len(second):
+        return False
+    apart = np.abs(first - second)
+    return bool(np.nanmax(apart, initial=0.0) <= _SAME * axis.bbox.height)
 
 
 def scaled(values: np.ndarray, dimension: str) -> tuple[np.ndarray, str]:

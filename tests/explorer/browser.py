@@ -99,8 +99,8 @@ class Page:
         Addresses that were asked for.
     """
 
-    def __init__(self, browser: Any, address: str, *, wait: bool = True) -> None:
-        self.page = browser.new_page(viewport=SIZE)
+    def __init__(self, browser: Any, address: str, *, wait: bool = True, size: dict[str, int] | None = None) -> None:
+        self.page = browser.new_page(viewport=size or SIZE)
         self.problems: list[str] = []
         self.requests: list[str] = []
         self.page.on("request", lambda request: self.requests.append(request.url))
@@ -124,20 +124,23 @@ class Page:
         """A number of the table, such as ``fluid-queue_mean``."""
         return float(self.page.locator(f"#{name}").get_attribute("data-value"))
 
+    def text(self, name: str) -> Any:
+        """Box in which a value is typed."""
+        return self.page.locator(f".knob-{name} #text-{name}")
+
     def typed(self, name: str) -> str:
         """Text of a value."""
-        return self.page.locator(f".knob-{name} input").first.input_value()
+        return self.text(name).input_value()
 
     def type(self, name: str, text: str) -> float:
         """Type a value, wait for the answer; the seconds that took."""
-        box = self.page.locator(f".knob-{name} input").first
-        box.fill(text)
+        self.text(name).fill(text)
         return self.after(lambda: self.page.keyboard.press("Enter"))
 
     def slide(self, name: str, key: str = "ArrowRight") -> float:
         """Move a slider by a key, back if it is at that end, wait for the answer; the seconds that took."""
-        handle = self.page.locator(f".knob-{name} .noUi-handle")
-        now, low, high = (float(handle.get_attribute(f"aria-value{which}")) for which in ("now", "min", "max"))
+        handle = self.page.locator(f".knob-{name} input[type=range]")
+        now, low, high = handle.evaluate("slider => [slider.value, slider.min, slider.max].map(Number)")
         if now == high and key in ("ArrowRight", "PageUp"):
             key = {"ArrowRight": "ArrowLeft", "PageUp": "PageDown"}[key]
         elif now == low and key in ("ArrowLeft", "PageDown"):
@@ -156,7 +159,7 @@ class Page:
 
     def whole(self, patience: float = PATIENCE) -> None:
         """Wait until the roots of the last answer are painted too."""
-        if "roots follow" in self.page.locator("#status").inner_text():
+        if "the rest follows" in self.page.locator("#status").inner_text():
             self._painted("whole", lambda: None, patience)
 
     def _painted(self, what: str, act: Any, patience: float) -> float:

@@ -189,6 +189,22 @@ def test_no_request_leaves_the_machine(page: Page, address: str) -> None:
     assert outside == []
 
 
+@pytest.mark.slow
+def test_a_slow_browser_loads_nothing_from_elsewhere(browser: Any, address: str) -> None:
+    """The server drops its session after 2 s without a visitor, and the next one names Panel's own network."""
+    slow = Page(browser, "about:blank", wait=False)
+
+    def later(route: Any) -> None:
+        slow.page.wait_for_timeout(6000)
+        route.continue_()
+
+    slow.page.route("**/bokeh.min.js*", later)
+    slow.page.goto(address)
+    slow.page.locator("#status[data-ms]").wait_for(timeout=60_000)
+    assert [url for url in slow.requests if not url.startswith((address, "about:", "data:", "blob:"))] == []
+    slow.page.close()
+
+
 def test_the_browser_may_load_nothing_from_other_hosts(page: Page, address: str) -> None:
     """Whatever a page names: a style sheet of another host is not even asked for."""
     page.page.evaluate(

@@ -399,7 +399,7 @@ def test_a_value_that_no_answer_takes_goes_back(answered: app.Explorer) -> None:
     assert "too many to wait for" in answered._board.error.object
     assert "refused" in status(answered)
     assert answered.setting == Setting()
-    assert answered._controls._rows["until"]._text.value == "40ms"
+    assert answered._board.front.texts["until"] == "40ms"
     assert answered._board.numbers.object == before
     rest(answered)
     assert place.jobs[-1][0] is answered._charting  # type: ignore[attr-defined]
@@ -417,11 +417,11 @@ def test_a_choice_that_no_answer_takes_goes_back(answered: app.Explorer, monkeyp
         yield
 
     answered._switch(scheme="hpcc")
-    assert "w_ai" in answered._controls._rows
+    assert "w_ai" in answered._board.front.texts
     monkeypatch.setattr(app, "answers", refuse)
     answer(answered)
     assert answered._board.scheme.value == "dcqcn"
-    assert "kmin" in answered._controls._rows
+    assert "kmin" in answered._board.front.texts
     assert "not today" in answered._board.error.object
 
 

@@ -75,13 +75,13 @@ def test_lines_and_bands_are_those_of_the_runs() -> None:
     assert (set(plot._band.data["low"]), set(plot._band.data["high"])) == ({20.0}, {100.0})
     assert plot._band.data["x"] == pytest.approx(TIMES * 1e3)
     seen = {name: item.visible for name, item in plot._items.items()}
-    assert seen == {"fluid": True, "hybrid": True, "packets": False, "kept": False, "range over seeds": True}
+    assert seen == {"fluid": True, "hybrid": True, "packets": False, "kept": False, "range": True}
     plot.show(answer(made(60e3), made(20e3, 100e3)), made(7e3, 9e3), answer(made(1e3)))
     assert (set(plot._band.data["low"]), set(plot._band.data["high"])) == ({7.0}, {9.0})
     assert set(plot._lines["kept"].data["y"]) == {1.0}
     plot.show(answer(made(60e3)), None, None)
     assert len(plot._band.data["x"]) == len(plot._lines["kept"].data["y"]) == 0
-    assert not plot._items["range over seeds"].visible
+    assert not plot._items["range"].visible
 
 
 def test_the_rates_axis_reaches_from_0_over_all_classes() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.errors import InputError
+from fluidcc.explorer import answers as explorer_answers
 from fluidcc.explorer import chart, views
 from fluidcc.explorer.answers import answers
 from fluidcc.explorer.settings import Setting
@@ -121,8 +122,23 @@ def test_the_distribution_is_of_the_second_half() -> None:
     assert share.max() == 1.0
 
 
+def test_fluid_and_roots_do_not_wait_for_a_hybrid_to_be_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hybrid's compiling takes 10 s, which a first page would show nothing for."""
+    monkeypatch.setattr(explorer_answers, "_seen", set())
+    found = list(answers(Setting()))
+    assert [(each.roots is None, each.hybrid is None) for each in found] == [
+        (True, True), (False, True), (False, False), (False, False)
+    ]  # fmt: skip
+    assert "the hybrid follows" in found[0].hybrid_why
+    assert [each.whole for each in found] == [False, False, False, True]
+    assert found[1].has_runs_of(found[0])
+    assert not found[2].has_runs_of(found[1])  # else the page would never draw the hybrid
+    assert found[3].has_runs_of(found[2])
+
+
 def test_runs_come_before_roots() -> None:
     """What is drawn first is what is drawn in the end, but for the roots, which come after."""
+    list(answers(Setting()))  # compiles
     first, whole = answers(Setting())
     assert first.roots is None
     assert whole.roots is not None
