@@ -7,6 +7,7 @@ import difflib
 import functools
 import importlib
 import inspect
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar
 
@@ -14,6 +15,9 @@ from fluidcc.errors import UnknownNameError
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+# Groups of the public surface, each with a list of its names.
+GROUPS = ("theory", "studies", "fabrics", "collectives", "operators", "metrics", "delay")
 
 
 def lazily(package: dict[str, Any]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
@@ -39,8 +43,7 @@ def lazily(package: dict[str, Any]) -> tuple[Callable[[str], Any], Callable[[], 
 
     def load(name: str) -> Any:
         if name not in homes:
-            near = [] if name.startswith("_") else difflib.get_close_matches(name, homes, 1)
-            hint = f"; did you mean {near[0]}?" if near else ""
+            hint = "" if name.startswith("_") else _hint(name, homes)
             raise AttributeError(f"module {own!r} has no attribute {name!r}{hint}", name=name)
         module, wanted = homes[name]
         home = importlib.import_module(str(module))
@@ -53,6 +56,17 @@ def lazily(package: dict[str, Any]) -> tuple[Callable[[str], Any], Callable[[], 
         return sorted([*homes, *(name for name in package if name.startswith("__"))])
 
     return load, names, list(homes)
+
+
+def _hint(name: str, homes: Iterable[str]) -> str:
+    """Part of a message: where else a name is public, or the nearest name of the package that was asked."""
+    top = sys.modules[__package__]
+    lists = {"fc": top.__all__, **{f"fc.{group}": getattr(top, group).__all__ for group in GROUPS}}
+    found = next((where for where, names in lists.items() if name in names), None)
+    if found is not None:
+        return f"; write {found}.{name}"
+    near = difflib.get_close_matches(name, homes, 1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

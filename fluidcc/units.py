@@ -430,14 +430,20 @@ def scale_of(magnitude: float, dimension: str) -> tuple[float, str]:
 def show(value: float, dimension: str, digits: int = 4) -> str:
     """Format an SI value with a suffix that `parse` reads back (to the digits shown).
 
+    A ratio from 2^-20 to 1/16 that is a power of two is shown as a fraction, as gains are written.
+
     Examples
     --------
     >>> show(5e9, RATE)
     '40Gbps'
     >>> show(5.5e-05, TIME)
     '55us'
+    >>> show(0.00390625, RATIO)
+    '1/256'
     """
     if not math.isfinite(value):
         return "unlimited" if value > 0 else str(value)
+    if dimension == RATIO and 2**-20 <= value <= 1 / 16 and math.frexp(value)[0] == 0.5:
+        return f"1/{1 / value:.0f}"
     factor, suffix = scale_of(value, dimension)
     return f"{value / factor:.{digits}g}{suffix}"

@@ -20,6 +20,7 @@ import pytest
 import fluidcc as fc
 from fluidcc.contract.registry import built_in
 from fluidcc.errors import InputError
+from fluidcc.surface import GROUPS
 from tests.together import together
 
 PACKAGES = (
@@ -103,6 +104,32 @@ def test_names_that_there_are_not(name: str, near: str) -> None:
     with pytest.raises(AttributeError, match=rf"^module 'fluidcc' has no attribute '{name}'.*{near}"):
         getattr(fc, name)
     assert not hasattr(fc, name)
+
+
+@pytest.mark.parametrize(
+    ("asked", "place"),
+    [
+        ("fluidcc.hysteresis", "fc.studies.hysteresis"),
+        ("fluidcc.settling_time", "fc.metrics.settling_time"),
+        ("fluidcc.poisson_flows", "fc.fabrics.poisson_flows"),
+        ("fluidcc.jain_over_time", "fc.theory.jain_over_time"),
+        ("fluidcc.read_sonic", "fc.operators.read_sonic"),
+        ("fluidcc.theory.hysteresis", "fc.studies.hysteresis"),
+        ("fluidcc.delay.simulate", "fc.simulate"),
+    ],
+)
+def test_a_name_of_another_group_is_found(asked: str, place: str) -> None:
+    """Notice a moved name that is only called missing, or answered by a similar word."""
+    package, _, name = asked.rpartition(".")
+    with pytest.raises(AttributeError, match=rf"has no attribute '{name}'; write {re.escape(place)}$"):
+        getattr(package_of(package), name)
+
+
+def test_groups_of_the_surface() -> None:
+    """Notice a group that messages do not search, and a metric in the list that is none of its functions."""
+    assert {f"fluidcc.{group}" for group in GROUPS} == {*PACKAGES[1:], "fluidcc.metrics"}
+    assert dir(fc.metrics) == fc.metrics.__all__
+    assert all(callable(getattr(fc.metrics, name)) for name in fc.metrics.__all__)
 
 
 # -- what it looks like ---------------------------------------------------------------------------------------

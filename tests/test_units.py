@@ -178,6 +178,15 @@ def test_scale_of_is_a_known_unit(value: float, dimension: str) -> None:
     assert suffix == "" or parse("1" + suffix, dimension) == pytest.approx(factor, rel=1e-15)
 
 
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(1 / 1024, "1/1024"), (1 / 16, "1/16"), (1 / 8, "0.125"), (0.05, "0.05"), (-1 / 256, "-0.003906"), (0.0, "0")],
+)
+def test_gains_are_shown_as_they_are_typed(value: float, shown: str) -> None:
+    """Notice a g of 1/1024 that a sweep prints as 0.0009766, which is another value when it is typed again."""
+    assert show(value, RATIO) == shown
+
+
 def test_unlimited_and_undefined_are_shown() -> None:
     assert show(math.inf, SIZE) == "unlimited"
     assert show(math.nan, SIZE) == "nan"

@@ -32,7 +32,8 @@ _COLOURS = {"bad": "red", "warn": "yellow", "ok": "green"}
 
 def command(
     files: Annotated[
-        list[str] | None, typer.Argument(metavar="SWITCH [NIC]", help="The same as --switch and --nic.")
+        list[str] | None,
+        typer.Argument(metavar="SWITCH [NIC]", help="Files of the switch and NIC, as with --switch and --nic."),
     ] = None,
     sonic: Annotated[
         list[str] | None,
@@ -40,14 +41,14 @@ def command(
             "--switch",
             "--sonic",
             metavar="FILE",
-            help="The switch's config_db.json, or another system's.",
+            help="The switch's config_db.json, or another system's configuration.",
         ),
     ] = None,
     nic: Annotated[list[str] | None, typer.Option(metavar="FILE|DIR", help="The NIC's DCQCN settings.")] = None,
     port: Annotated[str, typer.Option(metavar="NAMES", help="Ports by name or alias, with commas; or all.")] = "all",
     flows: Annotated[int, typer.Option(help="Flows that converge on a port.")] = 8,
     rtt: Annotated[str, typer.Option(metavar="TIME", help="Round trip of an empty network.")] = "4us",
-    packets: Annotated[int, typer.Option(help="Runs in packets, which have the last word; 0 for none.")] = 2,
+    packets: Annotated[int, typer.Option(help="Packet runs, which decide where the fluid disagrees; 0 for none.")] = 2,
     packet_size: Annotated[
         str | None,
         typer.Option(
@@ -56,21 +57,29 @@ def command(
     ] = None,
     rate: Annotated[str, typer.Option(metavar="RATE", help="Speed of ports whose file gives none.")] = "100Gbps",
     buffer: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="What a queue may fill, where thresholds are shares of it.")
+        str | None,
+        typer.Option(metavar="SIZE", help="Buffer that a queue may fill, if thresholds are given as shares of it."),
     ] = None,
     counters: o.Counters = None,
     before: o.Before = None,
     interval: o.Interval = None,
     workload: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Traffic that was counted: marks are compared with packets.")
+        str | None,
+        typer.Option(metavar="NAME", help="Workload during the counters, run in packets to compare the marks."),
     ] = None,
     fail_on: Annotated[
-        str | None, typer.Option("--fail-on", metavar="warn|bad", help="Exit with 3 if a finding is that bad.")
+        str | None,
+        typer.Option("--fail-on", metavar="warn|bad", help="Exit with status 3 if a finding is this severe."),
     ] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Show the settings, and what is not modelled.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Also show the settings, and what is not modelled.")
+    ] = False,
     json: o.Json = False,
 ) -> None:
-    """Check a switch's and a NIC's DCQCN settings, and say what to change."""
+    """Check DCQCN settings of a switch and its NICs.
+
+    Prints what is wrong, and what to type instead.
+    """
     from fluidcc.operators.audit import audit
 
     if fail_on is not None and fail_on not in _WORSE:

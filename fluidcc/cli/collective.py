@@ -30,65 +30,89 @@ def command(
         str | None,
         typer.Argument(
             metavar="KIND[,KIND...]",
-            help="all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, pipeline: a run of each.",
+            help="Collectives: all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, pipeline.",
         ),
     ] = None,
     scheme: Annotated[
         str,
-        typer.Option(metavar="NAME[,NAME...]", help="Schemes, side by side.", autocompletion=complete.schemes),
+        typer.Option(metavar="NAME[,NAME...]", help="Schemes to compare.", autocompletion=complete.schemes),
     ] = "hpcc",
     topology: Annotated[
-        str, typer.Option(help="leaf-spine:LxSxH (leaves, spines, hosts of each leaf), or what fabric takes.")
+        str,
+        typer.Option(help="leaf-spine:LxSxH (leaves, spines, hosts of each leaf), or any topology of fluidcc fabric."),
     ] = "leaf-spine:4x4x16",
-    hosts: Annotated[int | None, typer.Option(help="Hosts that are used; all by default.")] = None,
+    hosts: Annotated[int | None, typer.Option(help="Number of hosts to use; all by default.")] = None,
     size: Annotated[
         str | None,
-        typer.Option("--bytes", metavar="SIZE", help="Of a collective, as nccl-tests count; 1MB."),
+        typer.Option(
+            "--bytes", metavar="SIZE", help="Bytes of the collective, as nccl-tests counts them; 1MB by default."
+        ),
     ] = None,
-    steps: Annotated[int | None, typer.Option(help="How often it is done, one after the other; 1.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Repetitions, one after the other; 1 by default.")] = None,
     compute: Annotated[
-        str | None, typer.Option(metavar="T", help="Before each; of a pipeline, of each stage and chunk; 0.")
+        str | None,
+        typer.Option(
+            metavar="T", help="Computing time before each repetition (pipeline: of each stage and chunk); 0 by default."
+        ),
     ] = None,
     chunks: Annotated[
         int | None,
-        typer.Option(help="Rings side by side; of trees, broadcast and pipeline, parts in turn; 1 (trees: 16)."),
+        typer.Option(
+            help="Parallel rings, or parts that tree, broadcast and pipeline send in turn; by default 1 (tree: 16)."
+        ),
     ] = None,
-    algorithm: Annotated[str | None, typer.Option(help="ring (default) or tree, of all-reduce.")] = None,
+    algorithm: Annotated[str | None, typer.Option(help="Algorithm of all-reduce: ring (default) or tree.")] = None,
     skew: Annotated[
-        str | None, typer.Option(help="Of all-to-all: popularity of ranks falls as their place to this power; 0.")
+        str | None,
+        typer.Option(help="Skew of all-to-all: traffic to the k-th rank falls as k to this power; 0 by default."),
     ] = None,
-    server: Annotated[int | None, typer.Option(metavar="N", help="Ranks of a server, which copy inside it; 1.")] = None,
-    server_rate: Annotated[str | None, typer.Option(metavar="R", help="At that rate, each rank.")] = None,
-    jobs: Annotated[int | None, typer.Option(help="So many equal jobs share the hosts; 1.")] = None,
+    server: Annotated[
+        int | None, typer.Option(metavar="N", help="Ranks in each server, which copy inside it; 1 by default.")
+    ] = None,
+    server_rate: Annotated[
+        str | None, typer.Option(metavar="R", help="Rate of each rank's copies inside a server.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(help="Number of equal jobs that share the hosts; 1 by default.")] = None,
     separately: Annotated[
-        bool, typer.Option("--separately", help="Run each job alone, too: how much are they slowed by each other?")
+        bool, typer.Option("--separately", help="Also run each job alone, to show how much they slow each other.")
     ] = False,
     file: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="In place of KIND: jobs (.toml), GOAL, a SimAI workload, or Chakra (NAME.0.et)."
+            metavar="FILE", help="Instead of KIND: jobs (.toml), GOAL, a SimAI workload, or Chakra (NAME.0.et)."
         ),
     ] = None,
     placement: Annotated[
-        str, typer.Option(help="block, round-robin (one of each rack in turn), random, or hosts: 0,4,1,5.")
+        str,
+        typer.Option(
+            help="Place of the ranks: block, round-robin (one of each rack in turn), random, or hosts: 0,4,1,5."
+        ),
     ] = "block",
     engine: Annotated[
-        str, typer.Option(help="packet, or fluid: at flow level, for schemes and patterns of which that is as good.")
+        str,
+        typer.Option(help="packet, or fluid: flow level, for schemes and patterns that were checked against packets."),
     ] = "packet",
     unchecked: Annotated[
-        bool, typer.Option("--unchecked", help="By the fluid also what it is not as good for; results say so.")
+        bool, typer.Option("--unchecked", help="Let the fluid run unchecked schemes and patterns too; results say so.")
     ] = False,
-    rate: Annotated[str | None, typer.Option(help="Of the hosts' links; the shape's own by default.")] = None,
-    fabric_rate: Annotated[str | None, typer.Option(help="Of links between switches, likewise.")] = None,
-    delay: Annotated[str | None, typer.Option(help="One way, of each link, likewise.")] = None,
+    rate: Annotated[str | None, typer.Option(help="Rate of the hosts' links; the topology's own by default.")] = None,
+    fabric_rate: Annotated[
+        str | None, typer.Option(help="Rate of the links between switches; the topology's own by default.")
+    ] = None,
+    delay: Annotated[
+        str | None, typer.Option(help="One-way delay of each link; the topology's own by default.")
+    ] = None,
     oversubscription: Annotated[
-        str | None, typer.Option(metavar="R", help="What a ToR's hosts send over what it can send up.")
+        str | None,
+        typer.Option(
+            metavar="R", help="Oversubscription: total rate of a ToR's hosts, divided by that of its uplinks."
+        ),
     ] = None,
     preset: Annotated[
-        str | None, typer.Option(help="Parameter set of all schemes; hpcc-eval by default: 32 MB and PFC.")
+        str | None, typer.Option(help="Parameter set of all schemes; by default hpcc-eval: 32 MB buffers and PFC.")
     ] = None,
     loss_recovery: Annotated[
-        str | None, typer.Option(help="About lost packets: none, gbn (go-back-N), irn, or trimming by switches.")
+        str | None, typer.Option(help="Repair of lost packets: none, gbn (go-back-N), irn, or trimming by switches.")
     ] = None,
     sets: o.Sets = None,
     sources: o.FabricFrom = None,
@@ -97,15 +121,21 @@ def command(
     burst: o.Burst = None,
     setting: o.Setting = None,
     seeds: Annotated[int, typer.Option(help="Runs of each scheme, with seeds 1, 2, ...")] = 1,
-    until: Annotated[str | None, typer.Option(help="How long is waited; 20 times the time on an idle fabric.")] = None,
-    threads: Annotated[int | None, typer.Option(help="Runs at once; the number of cores.")] = None,
+    until: Annotated[
+        str | None, typer.Option(help="Time limit; by default 20 times the time on an idle fabric.")
+    ] = None,
+    threads: Annotated[int | None, typer.Option(help="Runs at the same time; by default one for each core.")] = None,
     scheduler: o.Scheduler = None,
     out: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Write pictures, tables and runs; those there are not run again.")
+        str | None,
+        typer.Option(metavar="DIR", help="Write pictures, tables and runs; runs already there are not repeated."),
     ] = None,
     json: o.Json = False,
 ) -> None:
-    """Simulate how long collectives take on a fabric, under schemes side by side; transfers wait as ranks do."""
+    """Simulate how long collectives take on a fabric.
+
+    Schemes run side by side. A rank's transfers wait for those it depends on.
+    """
     if (kinds is None) == (file is None):
         raise InputError(f"KIND: give one, or --file in its place; {_EXAMPLE}")
     sets = with_sets(sets, loss_recovery=loss_recovery, burst=burst)

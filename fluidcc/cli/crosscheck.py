@@ -29,17 +29,20 @@ def command(
     request: Request,
     save_scenario: o.Save = None,
     engines: Annotated[
-        str, typer.Option(metavar="A,B", help="Which two, of fluid, hybrid and packet.")
+        str, typer.Option(metavar="A,B", help="Two engines, of fluid, hybrid and packet.")
     ] = "fluid,packet",
-    seeds: Annotated[int, typer.Option(help="Runs of an engine that draws marks, with seeds 1, 2, ...")] = 8,
+    seeds: Annotated[int, typer.Option(help="Runs of each engine that draws random marks, with seeds 1, 2, ...")] = 8,
     until: o.OwnUntil = None,
     window: o.Window = None,
     dt: o.Step = None,
     sample_interval: o.SampleInterval = None,
-    plot: Annotated[str | None, typer.Option(metavar="FILE.png", help="Draw both over each other.")] = None,
+    plot: Annotated[str | None, typer.Option(metavar="FILE.png", help="Draw both engines in one picture.")] = None,
     json: o.Json = False,
 ) -> int:
-    """Run a scenario by two engines: do they agree? Exit status 1 if not, or if nothing was judged."""
+    """Compare two engines on one scenario.
+
+    Exit status 1 if they disagree, or if no difference has a tolerance.
+    """
     if not 1 <= seeds <= _MOST_SEEDS:
         raise InputError(f"--seeds: expected a whole number from 1 to {_MOST_SEEDS}, not {seeds}")
     pair = tuple(name.strip() for name in engines.split(","))
@@ -127,9 +130,9 @@ def _print(comparison: Comparison, shared: list[str]) -> None:
     if (worst := comparison.worst_not_judged) is not None and found["within"] is not None:
         judged = ", ".join(lines[key][0] for key in comparison.judged)
         off = "one only" if worst[1] == math.inf else f"{worst[1]:.2%}"
-        console.print(f"judged: {judged}; of what has no tolerance {lines[worst[0]][0]} is off most, {off}")
+        console.print(f"judged: {judged}; without a tolerance, {lines[worst[0]][0]} differs most: {off}")
     if found["within"] is None:
         why = "nothing that has a tolerance could be compared" if found["tolerance"] else "no tolerance is set"
         console.print(f"[bold red]not judged[/]: {why} for this scenario; read the differences yourself")
-    said = f"both engines call {', '.join(shared)}: that they agree says nothing of these" if shared else ""
+    said = f"both engines call {', '.join(shared)}: their agreement does not test these" if shared else ""
     console.print(said or "the two engines share no function of the scheme", markup=False, highlight=False)

@@ -23,7 +23,10 @@ def command(
     save_scenario: o.Save = None,
     json: o.Json = False,
 ) -> None:
-    """Find where a scenario settles: the fixed point, or where there is none how a run oscillates."""
+    """Find the fixed point of a scenario.
+
+    Without one, a run shows how queue and rates oscillate.
+    """
     scenario = scenario_of(request)
     output.save_scenario(scenario, save_scenario)
     from fluidcc.theory.control.equilibrium import equilibrium

@@ -18,12 +18,13 @@ _MOST = 65535
 
 
 def command(
-    port: Annotated[
-        int, typer.Option(help="Port on 127.0.0.1; one that is free if not given.", show_default=False)
-    ] = 0,
+    port: Annotated[int, typer.Option(help="Port on 127.0.0.1; any free one by default.", show_default=False)] = 0,
     opened: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
 ) -> None:
-    """Move a setting by hand in the browser, on this machine alone: queue, rates, roots, stability chart."""
+    """Move settings in the browser and watch the queue.
+
+    Shows queue, rates, roots and a stability chart. The page is served to this machine only.
+    """
     if not 0 <= port <= _MOST:
         raise InputError(f"--port: {port} is none; write one from 1 to {_MOST}, or leave it out")
     from fluidcc.explorer.serve import serve

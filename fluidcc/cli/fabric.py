@@ -47,7 +47,7 @@ def command(
         str | None,
         typer.Argument(
             metavar="SCHEME[,SCHEME...]",
-            help="Side by side, for example hpcc,dcqcn.",
+            help="Schemes to compare, for example hpcc,dcqcn.",
             autocompletion=complete.schemes,
         ),
     ] = None,
@@ -59,13 +59,13 @@ def command(
         ),
     ] = None,
     flows_file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Flows: an ns-3 flow.txt, or an htsim connection matrix.")
+        str | None, typer.Option(metavar="FILE", help="File of flows: an ns-3 flow.txt, or an htsim connection matrix.")
     ] = None,
     config: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help="All of it from an HPCC simulator's config.txt; --topology and --flows-file replace its files.",
+            help="Read everything from an HPCC simulator's config.txt; --topology and --flows-file replace its files.",
         ),
     ] = None,
     workload: Annotated[
@@ -76,29 +76,41 @@ def command(
             "A:70%+B:30% of the load; permutation, all-to-all.",
         ),
     ] = None,
-    load: Annotated[str | None, typer.Option(help="Of a workload, over the rate of all hosts; 0.5.")] = None,
-    until: Annotated[str | None, typer.Option(help="A workload's arrivals end then.")] = None,
-    incast: Annotated[
-        str | None, typer.Option(metavar="DEGREE:SIZE:LOAD", help="Incasts beside it, such as 60:500KB:2%.")
+    load: Annotated[
+        str | None, typer.Option(help="Load of the workload, as a share of all hosts' rate; 0.5 by default.")
     ] = None,
-    size: Annotated[str | None, typer.Option(help="Of the flows of permutation and all-to-all; 1MB.")] = None,
+    until: Annotated[str | None, typer.Option(help="Time at which a workload's flows stop arriving.")] = None,
+    incast: Annotated[
+        str | None,
+        typer.Option(metavar="DEGREE:SIZE:LOAD", help="Incasts in addition to the workload, such as 60:500KB:2%."),
+    ] = None,
+    size: Annotated[
+        str | None, typer.Option(help="Size of the flows of permutation and all-to-all; 1MB by default.")
+    ] = None,
     pairs: Annotated[
-        int | None, typer.Option(help="Instead of a load: pairs of hosts that send back to back until --until.")
+        int | None, typer.Option(help="Instead of --load: this many pairs of hosts send flow after flow until --until.")
     ] = None,
     rebuild: Annotated[
-        int | None, typer.Option(help="With --pairs: hosts that all send to one more, as when a disk is rebuilt.")
+        int | None, typer.Option(help="With --pairs: this many hosts send to another one, as when a disk is rebuilt.")
     ] = None,
-    rate: Annotated[str | None, typer.Option(help="Of the hosts' links; the shape's own by default.")] = None,
-    fabric_rate: Annotated[str | None, typer.Option(help="Of links between switches, likewise.")] = None,
-    delay: Annotated[str | None, typer.Option(help="One way, of each link, likewise.")] = None,
+    rate: Annotated[str | None, typer.Option(help="Rate of the hosts' links; the topology's own by default.")] = None,
+    fabric_rate: Annotated[
+        str | None, typer.Option(help="Rate of the links between switches; the topology's own by default.")
+    ] = None,
+    delay: Annotated[
+        str | None, typer.Option(help="One-way delay of each link; the topology's own by default.")
+    ] = None,
     oversubscription: Annotated[
-        str | None, typer.Option(metavar="R", help="What a ToR's hosts send over what it can send up.")
+        str | None,
+        typer.Option(
+            metavar="R", help="Oversubscription: total rate of a ToR's hosts, divided by that of its uplinks."
+        ),
     ] = None,
     preset: Annotated[
-        str | None, typer.Option(help="Parameter set of all schemes; hpcc-eval by default: 32 MB and PFC.")
+        str | None, typer.Option(help="Parameter set of all schemes; by default hpcc-eval: 32 MB buffers and PFC.")
     ] = None,
     loss_recovery: Annotated[
-        str | None, typer.Option(help="About lost packets: none, gbn (go-back-N), irn, or trimming by switches.")
+        str | None, typer.Option(help="Repair of lost packets: none, gbn (go-back-N), irn, or trimming by switches.")
     ] = None,
     sets: o.Sets = None,
     sources: o.FabricFrom = None,
@@ -107,26 +119,35 @@ def command(
     burst: o.Burst = None,
     setting: o.Setting = None,
     seeds: Annotated[int, typer.Option(help="Runs of each scheme, with seeds 1, 2, ...")] = 1,
-    since: Annotated[str | None, typer.Option(help="Queues and goodput count from then on; 0.")] = None,
-    drain: Annotated[str | None, typer.Option(help="Wait for flows after the last has started.")] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Time from which queues and goodput are measured; 0 by default.")
+    ] = None,
+    drain: Annotated[
+        str | None, typer.Option(help="Time to wait for unfinished flows after the last one has started.")
+    ] = None,
     ideal: Annotated[
-        str | None, typer.Option(help="alone (default) or hpcc-sim (with --config): what slowdowns compare with.")
+        str | None,
+        typer.Option(help="Ideal time that slowdowns are relative to: alone (default), or with --config hpcc-sim."),
     ] = None,
     causes: Annotated[
         bool,
         typer.Option(
-            "--causes", help="Run the first again without ECMP's collisions, and with hosts as fast as each other."
+            "--causes", help="Run the first scheme again without ECMP collisions, and again with equally fast hosts."
         ),
     ] = False,
-    bins: Annotated[str, typer.Option(help="How many sizes are told apart, or their ends: 0B,10KB,1MB,10MB.")] = "10",
-    threads: Annotated[int | None, typer.Option(help="Runs at once; the number of cores.")] = None,
+    bins: Annotated[str, typer.Option(help="Number of size classes, or their bounds: 0B,10KB,1MB,10MB.")] = "10",
+    threads: Annotated[int | None, typer.Option(help="Runs at the same time; by default one for each core.")] = None,
     scheduler: o.Scheduler = None,
     out: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Write pictures, tables and runs; those there are not run again.")
+        str | None,
+        typer.Option(metavar="DIR", help="Write pictures, tables and runs; runs already there are not repeated."),
     ] = None,
     json: o.Json = False,
 ) -> None:
-    """Flow completion times on a whole fabric, of schemes side by side, packet by packet."""
+    """Simulate flow completion times on a whole fabric.
+
+    Schemes run side by side on the same flows, packet by packet.
+    """
     edges = _bins(bins)
     sets = with_sets(sets, loss_recovery=loss_recovery, burst=burst)
     options: dict[str, Any] = {

@@ -26,32 +26,38 @@ def command(
     over: Annotated[
         list[str],
         typer.Option(
-            metavar="NAME=LO:HI", help="An unknown and its range; repeat.", autocompletion=complete.parameters
+            metavar="NAME=LO:HI", help="Unknown parameter and its range; repeat.", autocompletion=complete.parameters
         ),
     ],
     trace: Annotated[
-        str | None, typer.Option(metavar="FILE", help="What was measured: .nc, or .csv with a line of names.")
+        str | None, typer.Option(metavar="FILE", help="Measured queue or rates: .nc, or .csv with a line of names.")
     ] = None,
     counters: o.Counters = None,
     before: o.Before = None,
     interval: o.Interval = None,
     workload: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Traffic that was counted; --flows without end if not given.")
+        str | None,
+        typer.Option(metavar="NAME", help="Workload during the counters; by default --flows long-lived flows."),
     ] = None,
     save_scenario: o.Save = None,
     window: Annotated[
-        str | None, typer.Option(metavar="A:B", help="What is fitted; all (fluid) or the second half.")
+        str | None, typer.Option(metavar="A:B", help="Interval to fit; by default all (fluid), or the second half.")
     ] = None,
     engine: Annotated[
         str | None,
-        typer.Option(help="hybrid, fluid or packet; by default the one of the first two that fits the scheme."),
+        typer.Option(help="hybrid, fluid or packet; by default hybrid for dcqcn, else fluid."),
     ] = None,
     link: Annotated[str | None, typer.Option(help="Link whose queue was measured.")] = None,
-    runs: Annotated[int | None, typer.Option(help="Simulations for moments; 700 of the hybrid, 300 of others.")] = None,
-    plot: Annotated[str | None, typer.Option(metavar="FILE.png", help="Draw what was measured and fitted.")] = None,
+    runs: Annotated[
+        int | None, typer.Option(help="Simulations that estimate moments; by default 700 with the hybrid, else 300.")
+    ] = None,
+    plot: Annotated[str | None, typer.Option(metavar="FILE.png", help="Draw measurement and fit.")] = None,
     json: o.Json = False,
 ) -> None:
-    """Estimate unknown parameters from a measured queue, rates or counters, with 95 % intervals."""
+    """Estimate unknown parameters from measurements.
+
+    Takes a queue, rates or counters; gives 95 % intervals.
+    """
     output.check_outputs(plot=(plot, output.PICTURE))
     unknowns = _unknowns(request, over)
     of_counters = {"--before": before, "--interval": interval, "--workload": workload}

@@ -35,41 +35,47 @@ Topology = Annotated[
         autocompletion=complete.topologies,
     ),
 ]
-Flows = Annotated[int | None, typer.Option(help="Number of senders.")]
+Flows = Annotated[int | None, typer.Option(help="Number of senders; 2 by default.")]
 Rate = Annotated[str | None, typer.Option(help="Rate of hosts and bottleneck; the scheme's default if not given.")]
 Delay = Annotated[str | None, typer.Option(help="One-way delay of each link; 1us by default, 2us in a chain.")]
 PacketSize = Annotated[str | None, typer.Option(help="Payload of a packet; 1000B by default.")]
 Start = Annotated[str | None, typer.Option(help="Start of each flow, such as 0,10ms; the list repeats.")]
 InitialRate = Annotated[str | None, typer.Option(help="Rate of each flow at start, such as 40Gbps,0.")]
-Size = Annotated[str | None, typer.Option(help="Bytes that each flow sends; long-lived if not given.")]
-FeedbackDelay = Annotated[str | None, typer.Option(help="Lag of the feedback in place of the path's delays.")]
+Size = Annotated[str | None, typer.Option(help="Bytes that each flow sends, such as 1MB; without end by default.")]
+FeedbackDelay = Annotated[str | None, typer.Option(help="Lag of the feedback, instead of the path's delays.")]
 Sets = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Any parameter; repeat.", autocompletion=complete.parameters),
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Set a parameter (fluidcc show SCHEME lists them); repeat.",
+        autocompletion=complete.parameters,
+    ),
 ]
 From = Annotated[
-    list[str] | None, typer.Option("--from", help="A switch's config_db.json or a NIC's settings; repeat.")
+    list[str] | None,
+    typer.Option("--from", metavar="FILE|DIR", help="A switch's config_db.json or a NIC's settings; repeat."),
 ]
 FabricFrom = Annotated[
     list[str] | None,
-    typer.Option(
-        "--from", help="A ToR's config_db.json, then that of a switch of the tier above, ..., or a NIC's settings."
-    ),
+    typer.Option("--from", help="A ToR's config_db.json, then one of each tier above it, or a NIC's settings; repeat."),
 ]
 FabricPacketSize = Annotated[
-    str | None, typer.Option("--packet-size", help="Payload of a packet; the NIC's with --from, 1000B without.")
+    str | None, typer.Option("--packet-size", help="Payload of a packet; by default the NIC's with --from, else 1000B.")
 ]
 Setting = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="NAME:K=V,...", help="Run also with these values: new:kmin=100KB,kmax=400KB,pmax=20%; repeat."
+        metavar="NAME:K=V,...", help="Run a second setting too, such as new:kmin=100KB,kmax=400KB,pmax=20%; repeat."
     ),
 ]
-Burst = Annotated[str | None, typer.Option(help="Packets, or 16KB of them, that a NIC sends back to back; 1.")]
-Port = Annotated[str | None, typer.Option(help="Switch port whose settings are read.")]
+Burst = Annotated[
+    str | None, typer.Option(help="Packets (4) or bytes (16KB) that a NIC sends back to back; 1 packet by default.")
+]
+Port = Annotated[str | None, typer.Option(help="Switch port whose settings are used.")]
 Counters = Annotated[
     list[str] | None,
-    typer.Option(metavar="FILE|DIR", help="What switches and NICs counted: show, ethtool, rdma, CSV; repeat."),
+    typer.Option(metavar="FILE|DIR", help="Counters of switches and NICs: show, ethtool, rdma, CSV; repeat."),
 ]
 Before = Annotated[list[str] | None, typer.Option(metavar="FILE|DIR", help="The same counters, read before; repeat.")]
 Interval = Annotated[
@@ -81,21 +87,28 @@ Scheduler = Annotated[
     typer.Option("--scheduler", metavar="tcp://HOST:PORT", help="Run on the workers of a Dask scheduler."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
-Until = Annotated[str, typer.Option(help="Horizon.")]
-OwnUntil = Annotated[str | None, typer.Option(help="Horizon; 200ms for dcqcn, 5ms for hpcc.")]
+Until = Annotated[str, typer.Option(help="Simulated time, such as 50ms.")]
+OwnUntil = Annotated[str | None, typer.Option(help="Simulated time; by default 200ms for dcqcn, 5ms for hpcc.")]
 Window = Annotated[str | None, typer.Option(metavar="A:B", help="Interval of the metrics; second half by default.")]
 Step = Annotated[str | None, typer.Option("--dt", help="Time step; chosen from the lags by default.")]
 Tolerance = Annotated[
-    float | None, typer.Option("--rtol", help="Tolerance of a step, in place of --dt: steps are chosen by their error.")
+    float | None, typer.Option("--rtol", help="Relative error of a step; steps are then chosen by it, not by --dt.")
 ]
-SampleInterval = Annotated[str | None, typer.Option(help="Spacing of the trace; 1/2000 of the run by default.")]
+SampleInterval = Annotated[
+    str | None, typer.Option(help="Time between samples of the trace; 1/2000 of the run by default.")
+]
 MethodName = Annotated[
-    str, typer.Option("--method", help="heun, rk4 or euler.", autocompletion=complete.words("heun", "rk4", "euler"))
+    str,
+    typer.Option(
+        "--method", help="Integrator: heun, rk4 or euler.", autocompletion=complete.words("heun", "rk4", "euler")
+    ),
 ]
-Dtype = Annotated[str, typer.Option(help="float64 or float32.", autocompletion=complete.words("float64", "float32"))]
+Dtype = Annotated[
+    str, typer.Option(help="Precision: float64 or float32.", autocompletion=complete.words("float64", "float32"))
+]
 Engine = Annotated[
     str,
-    typer.Option(help="fluid, hybrid or packet.", autocompletion=complete.words("fluid", "hybrid", "packet")),
+    typer.Option(help="Engine: fluid, hybrid or packet.", autocompletion=complete.words("fluid", "hybrid", "packet")),
 ]
 
 

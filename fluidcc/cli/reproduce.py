@@ -24,7 +24,7 @@ def command(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="list|NAME", help="list, or a figure such as dcqcn-fig11a.", autocompletion=complete.figures
+            metavar="list|NAME", help="A figure such as dcqcn-fig11a; list names all.", autocompletion=complete.figures
         ),
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the figures.")] = False,
@@ -32,9 +32,9 @@ def command(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer values and coarser steps.")] = False,
     json: o.Json = False,
 ) -> int:
-    """Make a figure of a paper with its data, and say whether the numbers agree; exit status 1 if not.
+    """Draw a paper's figure again, and compare its numbers.
 
-    What the runs cannot tell, with both answers in the interval, is not decided: status 1 too.
+    Exit status 1 if they disagree, or if the runs' interval leaves both answers possible.
     """
     from fluidcc.proofs.verdict.figure import status
     from fluidcc.proofs.verdict.registry import list_figures as known

@@ -20,7 +20,7 @@ EXAMPLES = (
 
 
 def command(scheme: o.Scheme, preset: o.NamedPreset = "paper", json: o.Json = False) -> None:
-    """List every parameter with its unit, default, symbol and source."""
+    """List parameters with unit, default, symbol and source."""
     from fluidcc.contract.presets import preset as preset_of
 
     rows = _rows(preset_of(scheme, preset))

@@ -47,7 +47,9 @@ def command(
     ] = False,
     json: o.Json = False,
 ) -> None:
-    """Run one scenario and print its metrics; --out keeps the trace, --plot draws it.
+    """Run one scenario and print its metrics.
+
+    --out keeps the trace, --plot draws it.
 
     Where --from names devices and the NIC's MTU is not known, packets of 1024 and 4096 bytes are both run, and the
     worse is shown.

@@ -31,18 +31,23 @@ _WIDTH = 100  # characters: a row fits
 def command(
     request: Request,
     flows: Annotated[
-        str | None, typer.Option(metavar="N|A:B|N,N,...", help="Numbers of senders; 2, or a scenario file's.")
+        str | None,
+        typer.Option(metavar="N|A:B|N,N,...", help="Numbers of senders; by default 2, or the scenario file's."),
     ] = None,
     plot: Annotated[str | None, typer.Option(metavar="FILE.png", help="Draw roots and margins over flows.")] = None,
     at: Annotated[
         int,
         typer.Option(
-            min=0, help="Which equilibrium: 0 of equal shares; 1, 2, ... as fluidcc equilibrium lists others."
+            min=0,
+            help="Equilibrium: 0 has equal shares; 1, 2, ... are the others that fluidcc equilibrium lists.",
         ),
     ] = 0,
     json: o.Json = False,
 ) -> None:
-    """Compute whether the fixed point is stable: characteristic roots, margins and critical delay, exact."""
+    """Compute whether the fixed point is stable.
+
+    Prints exact characteristic roots, margins and critical delay.
+    """
     counts = [None] if flows is None else counts_of(flows)
     if any(text.partition("=")[0].strip() == "flows" for text in request.sets or []):
         raise InputError("--set: flows are given by --flows here; write for example --flows 2:20")
@@ -123,10 +128,10 @@ def _print(scheme: str, points: list[Stability]) -> None:
     console.print(table)
     if any(point.rightmost_root is not None for point in points):
         console.print(
-            "phase, gain, delay: margins of the loop cut at the queue; critical: feedback delay that is too much"
+            "phase, gain, delay: margins of the loop cut at the queue; critical: largest stable feedback delay"
         )
     if any(point.queue_std_bytes is not None for point in points):
-        console.print("queue std: the standard deviation that the chance of marks keeps up, to first order")
+        console.print("queue std: standard deviation of the queue caused by random marks, to first order")
     if any(not point.on_ramp and point.stable is not None for point in points):
         console.print("* no fixed point on the RED ramp: values are those of its line extended beyond kmax")
     for state in dict.fromkeys(point.state for point in points if point.state != "ok"):

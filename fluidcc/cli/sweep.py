@@ -27,7 +27,9 @@ def command(
     over: Annotated[
         list[str],
         typer.Option(
-            metavar="NAME=VALUES", help="a:b:n, log:a:b:n or v1,v2; repeat.", autocompletion=complete.parameters
+            metavar="NAME=VALUES",
+            help="Values of a parameter: a:b:n, log:a:b:n or v1,v2; repeat.",
+            autocompletion=complete.parameters,
         ),
     ],
     save_scenario: o.Save = None,
@@ -38,21 +40,23 @@ def command(
     method: o.MethodName = "heun",
     dtype: o.Dtype = "float64",
     metric: Annotated[str, typer.Option(help="Metric that the best point is chosen by.")] = "queue_bytes.mean",
-    minimise: Annotated[bool, typer.Option("--minimise/--maximise", help="What is best.")] = True,
+    minimise: Annotated[bool, typer.Option("--minimise/--maximise", help="Direction of the metric.")] = True,
     subject_to: Annotated[
         list[str] | None,
         typer.Option(
             metavar="METRIC>=VALUE",
-            help="What the best must keep, or <=; repeat. For a queue utilisation>=0.98 and jain>=0.9 by default.",
+            help="Constraint on the best point, also with <=; repeat. A queue's default: utilisation>=0.98, jain>=0.9.",
         ),
     ] = None,
     engine: o.Engine = "fluid",
-    seeds: Annotated[int | None, typer.Option(help="Runs of a point (hybrid, packet); 8 by default.")] = None,
+    seeds: Annotated[int | None, typer.Option(help="Runs of each point (hybrid, packet); 8 by default.")] = None,
     precision: Annotated[
-        float | None, typer.Option(help="Standard error of the mean queue, as a share, at which seeds are enough.")
+        float | None, typer.Option(help="Add seeds until the mean queue's relative standard error is at most this.")
     ] = None,
-    store: Annotated[str | None, typer.Option(metavar="DIR.zarr", help="Keep each chunk as it is done.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the store.")] = False,
+    store: Annotated[
+        str | None, typer.Option(metavar="DIR.zarr", help="Store finished points, so that --resume can continue.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue from the store.")] = False,
     scheduler: Annotated[
         str | None,
         typer.Option(
@@ -60,13 +64,17 @@ def command(
         ),
     ] = None,
     memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="May be taken; half of the machine's by default.")
+        str | None,
+        typer.Option(metavar="SIZE", help="Memory that the sweep may use; half of the machine's by default."),
     ] = None,
     out: Annotated[str | None, typer.Option(metavar="FILE", help="Write the table, .nc or .csv.")] = None,
-    plot: Annotated[str | None, typer.Option(metavar="FILE.png", help="Draw the metric.")] = None,
+    plot: Annotated[str | None, typer.Option(metavar="FILE.png", help="Draw the metric over the swept values.")] = None,
     json: o.Json = False,
 ) -> None:
-    """Run a scenario at every combination of some values; the best is printed, --out keeps all."""
+    """Run a scenario at every combination of some values.
+
+    The best point is printed; --out keeps all.
+    """
     if resume and store is None:
         raise InputError("--resume: there is no store to go on with; write --store DIR.zarr beside it")
     output.check_outputs(out=(out, output.TABLE), plot=(plot, output.PICTURE))
@@ -190,7 +198,7 @@ def _print(heading: str, document: dict[str, Any], result: SweepResult) -> None:
     ]
     if document["at_end"]:
         ends = ", ".join(f"{name} = {format_value(name, document['best'][name])}" for name in document["at_end"])
-        rows.append(("at the end of its range", f"{ends}: a wider one may have better"))
+        rows.append(("at the end of its range", f"{ends}: a wider range may have a better value"))
     if error := document["discretisation_error"]:
         step = [output.small(error[k]) for k in ("queue_rel", "rate_rel")]
         from fluidcc.studies.sweeps.batch import SAMPLED

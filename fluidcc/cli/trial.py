@@ -139,7 +139,7 @@ def _tried(
     words, worse = words_of(trial)
     if worse:
         over = " ".join(f"--over {name}" for name in ("kmin", "kmax", "pmax", "g") if name in point)
-        lines += f"\nfind one that trades less, in some minutes:\n  fluidcc tune {same} {over}"
+        lines += f"\nsearch for a setting that costs less elsewhere (some minutes):\n  fluidcc tune {same} {over}"
     where = f"packets of {size} B; {SHAPE} with {trial.says[WORKLOAD]}, {trial.says[COLLECTIVE]}; {seeds} seeds"
     return Tried(trial, f"{words} ({where})", lines)
 

@@ -45,69 +45,95 @@ def command(
         list[str],
         typer.Option(
             metavar="NAME[=LO:HI]",
-            help="What is tuned, and its bounds, which kmin, kmax, pmax and g need not have; repeat.",
+            help="Parameter to tune, and its range; kmin, kmax, pmax and g have one by default; repeat.",
             autocompletion=complete.parameters,
         ),
     ],
     objective: Annotated[
-        list[str] | None, typer.Option(metavar="METRIC", help="What is best; repeat. queue_bytes.p99 by default.")
+        list[str] | None,
+        typer.Option(
+            metavar="METRIC", help="Metric to optimise; repeat for a Pareto front; queue_bytes.p99 by default."
+        ),
     ] = None,
     maximise: Annotated[
-        bool | None, typer.Option("--maximise/--minimise", help="The first objective; by default as usual for it.")
+        bool | None,
+        typer.Option(
+            "--maximise/--minimise", help="Direction of the first objective; by default a queue falls, a rate rises."
+        ),
     ] = None,
     subject_to: Annotated[
         list[str] | None,
-        typer.Option(metavar="METRIC>=VALUE", help="What it must keep besides the usual, or <=; repeat."),
+        typer.Option(metavar="METRIC>=VALUE", help="Additional constraint, also with <=; repeat."),
     ] = None,
     flows: Annotated[
-        str | None, typer.Option(metavar="N|A:B|N,N,...", help="Numbers of senders; A:B: both and one between.")
+        str | None, typer.Option(metavar="N|A:B|N,N,...", help="Numbers of senders; A:B means A, B and one between.")
     ] = None,
     across: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=V,V,...", help="Further cases, such as delay=1us,20us; repeat.")
+        list[str] | None,
+        typer.Option(metavar="NAME=V,V,...", help="More cases to run, such as delay=1us,20us; repeat."),
     ] = None,
-    worst: Annotated[bool, typer.Option("--worst/--mean", help="Which of the cases counts.")] = True,
+    worst: Annotated[
+        bool, typer.Option("--worst/--mean", help="Judge a setting by its worst case, or by the mean of all.")
+    ] = True,
     until: Annotated[
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Of each run; by default 150,000 packets of the link, and 20ms at least; more of starts at line rate.",
+            help="Simulated time of each run; by default 150,000 packets, at least 20ms; more from line rate.",
         ),
     ] = None,
     window: o.Window = None,
     engine: Annotated[
-        str | None, typer.Option(help="hybrid or fluid; hybrid for dcqcn by default.", show_default=False)
+        str | None, typer.Option(help="Engine of the search: hybrid (default for dcqcn) or fluid.", show_default=False)
     ] = None,
-    seeds: Annotated[int | None, typer.Option(help="Runs of each point and case (hybrid); 1.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(help="Runs of each setting and case with the hybrid; 1 by default.")
+    ] = None,
     evaluations: Annotated[
-        int | None, typer.Option(help="Points that the search may run; 150, and 40 on a whole fabric.")
+        int | None, typer.Option(help="Settings that the search may try; by default 150, on a whole fabric 40.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the search.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the search.")] = 1,
     sensitivity: Annotated[
-        int | None, typer.Option(help="Points per index of Sobol's, a power of 2; none by default.")
+        int | None,
+        typer.Option(help="Also compute Sobol' sensitivity indices, from this many points each (a power of 2)."),
     ] = None,
-    packets: Annotated[int | None, typer.Option(help="Runs of packets that confirm each case; 2; 0: none.")] = None,
+    packets: Annotated[
+        int | None, typer.Option(help="Packet runs that confirm each case; 2 by default, 0 for none.")
+    ] = None,
     narrow: Annotated[
-        bool, typer.Option("--narrow", help="With --from: more seeds of the trial, until intervals are within 10 %.")
+        bool,
+        typer.Option(
+            "--narrow", help="With --from: add seeds to the final trial until its 95 % intervals are within 10 %."
+        ),
     ] = False,
-    no_defaults: Annotated[
-        bool, typer.Option("--no-defaults", help="Without the usual bounds of a short queue, and the usual cases.")
-    ] = False,
+    no_defaults: Annotated[bool, typer.Option("--no-defaults", help="Drop the default constraints and cases.")] = False,
     workload: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="On a whole fabric (--topology leaf-spine:4x4x8, fat-tree:320, ...): its flows."
+            metavar="NAME",
+            help="Tune on a whole fabric (--topology leaf-spine:4x4x8, ...) with these flows, such as web-search.",
         ),
     ] = None,
-    load: Annotated[str | None, typer.Option(help="Of a workload, over the rate of all hosts; 0.5.")] = None,
-    collective: Annotated[
-        str | None, typer.Option(metavar="KIND", help="In place of a workload, or beside it: all-reduce, ...")
+    load: Annotated[
+        str | None, typer.Option(help="Load of the workload, as a share of all hosts' rate; 0.5 by default.")
     ] = None,
-    total: Annotated[str | None, typer.Option("--bytes", metavar="SIZE", help="Of a collective; 1MB.")] = None,
+    collective: Annotated[
+        str | None,
+        typer.Option(metavar="KIND", help="Collective to tune for, alone or next to a workload, such as all-reduce."),
+    ] = None,
+    total: Annotated[
+        str | None, typer.Option("--bytes", metavar="SIZE", help="Bytes of the collective; 1MB by default.")
+    ] = None,
     scheduler: o.Scheduler = None,
-    write: Annotated[str | None, typer.Option(metavar="DIR", help="Write pictures, numbers, what to type.")] = None,
+    write: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Write pictures, numbers and the commands to type.")
+    ] = None,
     json: o.Json = False,
 ) -> None:
-    """Find the setting that does best under constraints, and confirm it by packets."""
+    """Find the best setting under constraints.
+
+    Packets confirm the result. With --from the answer includes the commands to type.
+    """
     if write is not None:
         output.make_folder(write, "--write")  # before a search that may take minutes
     traffic = {"workload": workload, "load": load, "collective": collective, "bytes": total}
@@ -497,7 +523,8 @@ def _print(heading: str, found: Tuning, files: list[str]) -> None:
     console.print(f"{found.evaluations} settings tried" + (f"; subject to {bounds}" if bounds else ""))
     if "start" in by_packets:
         console.print(
-            "also asked of packets: no more PAUSEs and drops than at present, or twice as many where it misses a bound"
+            "packets also had to show no more PAUSEs and drops than at present, or at most twice as many in cases "
+            "where the present setting misses a bound"
         )
     if found.trial is not None:
         console.print(table_of(found.trial))

@@ -438,7 +438,7 @@ def told_plateau(found: FabricTuning | Tuning) -> list[str]:
         f"{name} {format_value(name, low)}" + (f" to {format_value(name, high)}" if high > low else "")
         for name, (low, high) in found.plateau.items()
     )
-    lines = [f"settings that packets ran and are within 5 % of the best, beyond its error: {ends}"] if ends else []
+    lines = [f"as good as the best, within 5 % and its error: {ends}"] if ends else []
     return lines + ([f"hardly matters: {', '.join(found.irrelevant)}"] if found.irrelevant else [])
 
 

@@ -19,12 +19,15 @@ EXAMPLES = (
 def command(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME ...]", help="Claims; all if none.", autocompletion=complete.claims),
+        typer.Argument(metavar="[NAME ...]", help="Claims; all by default.", autocompletion=complete.claims),
     ] = None,
-    listed: Annotated[bool, typer.Option("--list", help="Only name the claims.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="Only list the claims.")] = False,
     json: o.Json = False,
 ) -> int:
-    """Check the papers' claims and say which hold; exit status 1 if one is undecided."""
+    """Check the papers' claims and say which hold.
+
+    Exit status 1 if one is undecided.
+    """
     from fluidcc.proofs.verdict.registry import check, choose, list_claims
     from fluidcc.proofs.verdict.report import print_results
 

@@ -59,7 +59,7 @@ class Knob:
     def label(self) -> str:
         """Symbol and name."""
         symbol = self.spec.symbol
-        return f"{symbol}, {self.name}" if symbol and symbol != self.name else self.name
+        return f"{symbol}, {self.name}" if symbol[:1].isalpha() and symbol != self.name else self.name
 
     @property
     def tip(self) -> str:

@@ -232,7 +232,7 @@ def buffers(port: SwitchPort, packets: Sequence[float] = PACKETS) -> Iterator[Fi
     used = max(1, len(port.lossless_priorities))
     fewer = ecn_bound(port.buffer_size, port.headroom, port.ports, port.beta, used)
     text = (
-        f"section 4's t_ECN < beta(B - 8 n t_flight)/(8 n (beta + 1)) with beta {port.beta:g}, "
+        f"DCQCN section 4: t_ECN < beta(B - 8 n t_flight)/(8 n (beta + 1)) with beta {port.beta:g}, "
         f"B {show(port.buffer_size, SIZE)}, n {port.ports}, t_flight {show(port.headroom, SIZE)} gives {_bytes(bound)} "
         f"(with the {used} priorities in use, {_bytes(fewer)}); Kmin is {show(port.kmin, SIZE)}"
     )

@@ -12,6 +12,10 @@ from fluidcc.builders import toml_file
 from fluidcc.plotting.style import Picture, colour, figure, label, scaled
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import xarray as xr
+
     from fluidcc.results.comparison import Comparison
     from fluidcc.results.trace import Trace
     from fluidcc.theory.control.equilibrium import Equilibrium
@@ -54,7 +58,7 @@ def plot_trace(trace: Trace, *, title: str | None = None, equilibrium: Equilibri
     _draw_rates(bottom, time, trace, rate)
     if dwarfed:
         top.set_ylim(top=_ROOM * calm / byte)
-        _inset(top, time, queues)
+        _inset(top, time, queues, [colour(k) for k in range(queues.shape[1])])
     _thresholds(top, trace, byte)
     if equilibrium is not None and equilibrium.exists:
         found = equilibrium.as_dict()
@@ -77,12 +81,12 @@ def plot_trace(trace: Trace, *, title: str | None = None, equilibrium: Equilibri
     return picture
 
 
-def _inset(axis: Axes, time: np.ndarray, queues: np.ndarray) -> None:
-    """The whole run, small, where the axes show what comes after the start."""
-    small = axis.inset_axes((0.66, 0.6, 0.32, 0.36))
+def _inset(axis: Axes, time: np.ndarray, queues: np.ndarray, colours: list[str]) -> None:
+    """The whole run's queues (times, lines), small, where the axes show what comes after the start."""
+    small = axis.inset_axes((0.66, 0.56, 0.32, 0.34))
     values, unit = scaled(queues, units.SIZE)
-    for k in range(values.shape[1]):
-        small.plot(time, values[:, k], lw=0.8, color=colour(k))
+    for k, shade in enumerate(colours):
+        small.plot(time, values[:, k], lw=0.8, color=shade)
     small.set_title(f"whole run [{unit}]", fontsize="x-small", pad=2)
     small.tick_params(labelsize="x-small")
 
@@ -112,6 +116,8 @@ def _draw_rates(axis: Axes, time: np.ndarray, trace: Trace, scale: float) -> Non
 def plot_comparison(comparison: Comparison, *, title: str | None = None) -> Picture:
     """Plot one engine over the mean, standard deviation and range of another's runs; queue above, rates below.
 
+    Where the start's queue dwarfs that of the second half, the axes show the latter, and an inset the whole.
+
     Parameters
     ----------
     comparison : Comparison
@@ -132,7 +138,13 @@ def plot_comparison(comparison: Comparison, *, title: str | None = None) -> Pict
         fluid, packet = (data[f"{name}_{engine}"] for engine in comparison.engines)
         if "seed_first" in fluid.dims:
             fluid = fluid.mean("seed_first")
-        factor, unit = units.scale_of(float(max(fluid.max(), packet.max())), dimension)
+        peak, calm = (max(float(part.max()) for part in parts) for parts in _halves(fluid, packet))
+        dwarfed = name == "queue" and calm > 0 and peak > _DWARFS * calm
+        factor, unit = units.scale_of(calm if dwarfed else peak, dimension)
+        if dwarfed:
+            means = np.stack([packet.mean("seed").values, fluid.values], axis=1)
+            _inset(axis, time, means, [colour(0), "black"])
+            axis.set_ylim(top=_ROOM * calm / factor)
         fluid, packet = fluid / factor, packet / factor
         if "flow" in fluid.dims and fluid.sizes["flow"] > _MOST_LINES:
             text = f"mean rate of {fluid.sizes['flow']} flows"
@@ -144,11 +156,18 @@ def plot_comparison(comparison: Comparison, *, title: str | None = None) -> Pict
         axis.set_ylabel(label(text, unit))
         axis.set_ylim(bottom=0)
         axis.grid(alpha=0.3)
-    axes[0, 0].legend(fontsize="small", ncols=2)
+    inset = bool(axes[0, 0].child_axes)
+    axes[0, 0].legend(fontsize="x-small" if inset else "small", ncols=2, loc="upper left" if inset else "best")
     axes[1, 0].set_xlabel(label("time", time_unit))
     shown = title if title is not None else f"{data.attrs['title'].rpartition(', ')[0]}: queue of {data.attrs['link']}"
     picture.suptitle(shown)
     return picture
+
+
+def _halves(*parts: xr.DataArray) -> Iterator[list[xr.DataArray]]:
+    """Signals over all of the time, then over its second half."""
+    for share in (0.0, 0.5):
+        yield [part.isel(time=slice(int(share * part.sizes["time"]), None)) for part in parts]
 
 
 def _draw_ensemble(

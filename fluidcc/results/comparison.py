@@ -72,7 +72,7 @@ class Comparison(DatasetResult):
 
     def _not_judged(self) -> str:
         worst = self.worst_not_judged
-        return "" if worst is None else f"; of what has no tolerance {worst[0]} is off most, {worst[1]:.3g}"
+        return "" if worst is None else f"; without a tolerance, {worst[0]} differs most: {worst[1]:.3g}"
 
     KEPT: ClassVar[tuple[str, ...]] = ("time", "flow", "seed", "seed_first")
 

@@ -23,11 +23,28 @@ from fluidcc.surface import public
 if TYPE_CHECKING:
     import xarray as xr
 
+__all__ = [
+    "Oscillation",
+    "drain_time",
+    "jain",
+    "oscillation",
+    "rate_gap",
+    "settling_time",
+    "statistics",
+    "time_mean",
+    "utilisation",
+    "weighted_percentile",
+]
+
 Array = np.ndarray[Any, Any]
 Values = TypeVar("Values", Array, "xr.DataArray")
 
 PERCENTILES = (5, 50, 95, 99)
 DRAINED = 0.05  # share of its peak at which a queue counts as drained
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.main import get_command_from_info
 
 from fluidcc.cli.app import app, run
 from fluidcc.operators import behaviour
@@ -52,6 +53,23 @@ def test_help_ends_with_examples(command: str) -> None:
     assert all(words[0] == "fluidcc" for words in examples)
     assert command in {words[1] for words in examples}
     assert max(map(len, text.splitlines())) < WIDTH
+
+
+def test_list_of_commands_is_not_cut() -> None:
+    """Notice a command whose first sentence does not fit next to its name."""
+    listed = help_of().partition("Commands:")[2]
+    assert set(COMMANDS) <= set(listed.split())
+    assert "..." not in listed
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_options_open_with_a_noun_or_verb(command: str) -> None:
+    """Notice an option described by a fragment, such as "Of the search."."""
+    (only,) = (each for each in app.registered_commands if each.name == command)
+    options = get_command_from_info(only, pretty_exceptions_short=False, rich_markup_mode=None).params
+    opening = {str(each.name): str(getattr(each, "help", "")).split()[0] for each in options}
+    fragments = {"Of", "What", "Which", "Whether", "How", "As", "By", "At", "When", "Where", "Who", "About", "So"}
+    assert not {name: word for name, word in opening.items() if word in fragments}
 
 
 def test_help_of_all_ends_with_examples() -> None:

@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
+    ROOT / "proofs" / "README.md",
     *sorted(path for path in (ROOT / "docs").rglob("*.md") if not {"_build", "generated"} & set(path.parts)),
 ]
 _STARTS = r"(?:\.venv/bin/)?(?:fluidcc|python -m|pytest)"

@@ -204,7 +204,7 @@ def test_what_was_judged_is_said_and_the_worst_that_was_not():
     assert found.within is True
     assert found.worst_not_judged == ("queue_p95_rel", 0.55)
     assert "within tolerance, by queue_mean_rel" in repr(found)
-    assert "of what has no tolerance queue_p95_rel is off most, 0.55" in repr(found)
+    assert "without a tolerance, queue_p95_rel differs most: 0.55" in repr(found)
     assert found.as_dict()["judged"] == found.judged == [*found.tolerance]
     everything = dict.fromkeys(same.difference, Tolerance(1.0, "made"))
     assert dataclasses.replace(found, tolerance=everything).worst_not_judged is None

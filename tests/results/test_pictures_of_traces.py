@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import fluidcc as fc
+
+ENGINES: dict[str, dict[str, Any]] = {"fluid": {"estimate_error": False}, "packet": {"seed": 1}}
 
 
 @pytest.fixture(scope="module")
@@ -20,6 +24,20 @@ def test_a_start_that_dwarfs_the_rest_is_in_an_inset(trace: fc.Trace) -> None:
     assert float(trace["queue"].max()) > 20 * late
     assert top.get_ylim()[1] * 1e3 == pytest.approx(1.85 * late, rel=1e-6)  # KB
     assert np.nanmax(inset.lines[0].get_ydata()) * 1e3 == pytest.approx(float(trace["queue"].max()))
+
+
+def test_a_start_that_dwarfs_a_comparison_is_in_an_inset() -> None:
+    """Notice a picture of two engines that shows the first burst alone, and of what they settle at a line at 0."""
+    scenario = fc.incast(16, rate="100Gbps", scheme=fc.HPCC(w_ai="300B"))
+    fluid, packets = (fc.simulate(scenario, "1ms", engine=engine, **more) for engine, more in ENGINES.items())
+    found = fc.compare(fluid, packets)
+    top, bottom = found.plot().axes[:2]
+    late = slice(len(found.dataset.time) // 2, None)
+    calm = max(float(found.dataset[f"queue_{name}"].isel(time=late).max()) for name in found.engines)
+    (inset,) = top.child_axes
+    assert not bottom.child_axes
+    assert top.get_ylim() == pytest.approx((0, 1.85 * calm / 1e3))
+    assert np.nanmax(inset.lines[1].get_ydata()) == pytest.approx(float(found.dataset.queue_fluid.max()) / 1e3)
 
 
 def test_many_flows_have_a_legend(trace: fc.Trace) -> None:

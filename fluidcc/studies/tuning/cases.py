@@ -64,7 +64,7 @@ def in_words(cases: Sequence[Mapping[str, Any]]) -> str:
     found = {name: sorted({case[name] for case in cases if name in case}) for name in (*_TOLD, "counts_sending")}
     told = [text.format(listed(name)) for name, text in _TOLD.items() if found[name]]
     if True in found["counts_sending"]:
-        told.append(f"the packet that is being sent counted{' or not' if False in found['counts_sending'] else ''}")
+        told.append(f"the packet in service counted{' or not' if False in found['counts_sending'] else ''}")
     return "; ".join(told)
 
 

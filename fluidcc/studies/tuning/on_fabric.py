@@ -176,7 +176,7 @@ def _notes(space: Space, rule: Rule, best: Racer | None) -> list[str]:
         return []
     ends, unsure = ends_of(space, best.point), wide(rule, best)
     lie = "lies at the end of its range" if len(ends) == 1 else "lie at the end of their ranges"
-    notes = [f"{', '.join(ends)} {lie}: a wider one may have better"] if ends else []
+    notes = [f"{', '.join(ends)} {lie}: a wider range may have a better value"] if ends else []
     if unsure:
         more = f"{best.seeds} seeds leave more than 10 % either way: a longer until has more flows"
         notes.append(f"{', '.join(dict.fromkeys(unsure))}: {more}")

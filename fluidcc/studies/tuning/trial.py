@@ -120,7 +120,7 @@ class Trial:
     def notes(self) -> list[str]:
         """Say what of the recommended setting stayed unknown."""
         wide = [f"{row.title} with {row.case}" for row in self.rows if not row.narrow(RECOMMENDED)]
-        return [f"not known within 10 %: {', '.join(wide)}"] if wide else []
+        return [f"intervals wider than 10 %: {', '.join(wide)}"] if wide else []
 
     def as_dict(self) -> dict[str, Any]:
         """Return settings, and of each case and measure the present value and the ratios; None of what is undefined."""

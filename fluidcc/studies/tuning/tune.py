@@ -213,10 +213,11 @@ def _at_ends(space: Space, best: Point, plateau: Sequence[Point]) -> list[str]:
     ends, found = space.ends(best), []
     if ends:
         lie = "lies at the end of its range" if len(ends) == 1 else "lie at the end of their ranges"
-        found.append(f"{', '.join(ends)} {lie}: a wider one may have better")
+        found.append(f"{', '.join(ends)} {lie}: a wider range may have a better value")
     beyond = dict.fromkeys(name for each in plateau for name in space.ends(each) if name not in ends)
     if beyond:
-        found.append(f"{', '.join(beyond)}: settings as good lie at the end of its range; a wider one may have better")
+        where = "settings as good lie at the end of its range"
+        found.append(f"{', '.join(beyond)}: {where}; a wider range may have a better value")
     return found
 
 

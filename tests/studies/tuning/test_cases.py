@@ -43,11 +43,11 @@ def test_cases_in_words() -> None:
     """Values once and in order; a way that none of the cases has is not told."""
     cases = packet_cases([{"flows": 8}, {"flows": 2}, {"flows": 32}], (4096.0, 1024.0))
     assert in_words(cases) == (
-        "2, 8 or 32 flows; packets of 1024 or 4096 B; bursts of 1 or 4; started at line or share; the packet that is "
-        "being sent counted or not"
+        "2, 8 or 32 flows; packets of 1024 or 4096 B; bursts of 1 or 4; started at line or share; the packet "
+        "in service counted or not"
     )
     assert in_words([{"flows": 8, "counts_sending": False}]) == "8 flows"
-    assert in_words([{"counts_sending": True}]) == "the packet that is being sent counted"
+    assert in_words([{"counts_sending": True}]) == "the packet in service counted"
     assert in_words([{"g": 0.5}]) == ""
 
 

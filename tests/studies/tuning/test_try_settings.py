@@ -106,7 +106,7 @@ def test_seeds_run_until_intervals_are_narrow(sent: Any, narrow: bool, seeds: in
     assert found.seeds == {"w": seeds}
     assert found.flows == (len(sent.asked) * sent.sizes[0], len(sent.asked) * sent.sizes[1])
     narrow_enough = found.rows[0].narrow(RECOMMENDED)
-    assert found.notes() == ([] if narrow_enough else ["not known within 10 %: p99 with w"])
+    assert found.notes() == ([] if narrow_enough else ["intervals wider than 10 %: p99 with w"])
     assert narrow_enough is (sent.spread < 1.0)
     assert found.rows[0].ratio(RECOMMENDED)["mean"] == pytest.approx(0.5, rel=0.05 if narrow_enough else 2.0)
     assert PRESENT not in found.settings

@@ -106,7 +106,7 @@ def test_where_no_bound_is_kept_the_best_misses_least_and_lies_at_an_end(monkeyp
     assert (found.pareto, found.knee) == ([], None)
     assert found.notes == [
         "no setting keeps every bound: the best misses least",
-        "eta lies at the end of its range: a wider one may have better",
+        "eta lies at the end of its range: a wider range may have a better value",
     ]
 
 
