@@ -60,7 +60,7 @@ def lazily(package: dict[str, Any]) -> tuple[Callable[[str], Any], Callable[[], 
 
 def _hint(name: str, homes: Iterable[str]) -> str:
     """Part of a message: where else a name is public, or the nearest name of the package that was asked."""
-    top = sys.modules[__package__]
+    top = sys.modules["fluidcc"]
     lists = {"fc": top.__all__, **{f"fc.{group}": getattr(top, group).__all__ for group in GROUPS}}
     found = next((where for where, names in lists.items() if name in names), None)
     if found is not None:
