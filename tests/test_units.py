@@ -138,13 +138,13 @@ def test_refuses_and_says_what_to_write(text: str, dimension: str) -> None:
         parse(text, dimension, "flow 3 rate")
     message = str(caught.value)
     assert message.startswith("flow 3 rate: ")
-    assert units._EXAMPLE[dimension] in message
+    assert units.EXAMPLE[dimension] in message
     assert "\n" not in message
     assert len(message) < 400
 
 
 def test_the_examples_in_messages_are_themselves_readable() -> None:
-    for dimension, example in units._EXAMPLE.items():
+    for dimension, example in units.EXAMPLE.items():
         for text in example.replace(" or ", ", ").split(", "):
             assert math.isfinite(parse(text, dimension))
 

@@ -217,7 +217,7 @@ def test_the_printed_command_runs_the_same(capsys: pytest.CaptureFixture[str]) -
     assert options == {
         "--from": FILES[1], "--port": "Ethernet0", "--topology": "leaf-spine:2x1x2", "--packet-size": "4096B",
         "--delay": "2us", "--set": "rate_ai=10Mbps", "--workload": "hadoop", "--load": "60%", "--until": "0.2ms",
-        "--burst": "4", "--seeds": "8", "--setting": "new:kmin=200KB,pmax=0.15,g=0.015625",
+        "--burst": "4", "--seeds": "8", "--setting": "new:kmin=200KB,pmax=0.15,g=1/64",
     }  # fmt: skip
     assert run([*typed[1:-4], "--seeds", "2", *typed[-2:]]) == 0
     assert "dcqcn-new against dcqcn" in " ".join(capsys.readouterr().out.split())

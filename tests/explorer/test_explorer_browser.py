@@ -18,6 +18,8 @@ import fluidcc as fc
 from fluidcc.explorer.settings import Setting
 from tests.explorer.browser import ROOT, Page, browsing, load, memory_of, require_browser, serving
 
+pytestmark = pytest.mark.slow  # a browser and a server: a minute and a half of a processor
+
 MOVES = 500
 
 
@@ -189,7 +191,6 @@ def test_no_request_leaves_the_machine(page: Page, address: str) -> None:
     assert outside == []
 
 
-@pytest.mark.slow
 def test_a_slow_browser_loads_nothing_from_elsewhere(browser: Any, address: str) -> None:
     """The server drops its session after 2 s without a visitor, and the next one names Panel's own network."""
     slow = Page(browser, "about:blank", wait=False)
@@ -278,7 +279,6 @@ def test_it_listens_on_loopback_alone(address: str) -> None:
 # -- endurance ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_it_survives_500_random_moves(browser: Any, served: tuple[str, int], record_property: Any) -> None:
     """No error and less than 200 MB more, by sliders and texts, good and bad.
 

@@ -9,6 +9,8 @@ import pytest
 
 from tests.explorer.browser import Page, browsing, require_browser, serving
 
+pytestmark = pytest.mark.slow  # a browser and a server: a minute and a half of a processor
+
 SIZES = {390: 844, 768: 1024, 1280: 800}
 THUMB = 36  # px that a control is tall on a narrow page; WCAG 2.2 asks for 24
 # Elements behind any number of shadow roots, in the order in which they are drawn.
