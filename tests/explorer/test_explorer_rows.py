@@ -51,7 +51,7 @@ def test_a_text_moves_its_slider_once_it_is_taken(rows: Rows, moves: list[tuple[
 
 
 def test_a_refused_text_goes_back(rows: Rows) -> None:
-    """What was typed is sent back once, so that its reset is a change that the browser hears of."""
+    """Send what was typed back once, so that its reset is a change that the browser hears of."""
     rows._on_move({"name": "kmin", "text": "five", "count": 1})
     assert sent(rows, "kmin")["text"] == "five"
     rows.show({"kmin": "5KB"})

@@ -63,7 +63,7 @@ def tip(page: Page) -> str:
 
 
 def controls_by_tab(page: Page) -> list[dict[str, Any]]:
-    """What Tab reaches from the top of the page on, as the browser sees it."""
+    """List what Tab reaches from the top of the page on, as the browser sees it."""
     found: list[dict[str, Any]] = []
     page.page.mouse.move(0, 0)  # a mouse on a picture shows its tools, which Tab would reach too
     page.page.locator(".pick-scheme select").focus()

@@ -175,7 +175,7 @@ def test_a_point_whose_queue_outgrows_the_memory_fails_with_that_reason() -> Non
 
 
 def test_a_fraction_of_a_whole_number_fails_with_that_reason() -> None:
-    """As every point with a reason does, it then has no results (`test_sweep`)."""
+    """Name the reason; a point that has one has no results (`test_sweep`)."""
     grid = grid_of({"f": [2.0, 5.0, 10.0]})
     made = batch.batch_of(lambda f: fc.incast(2, scheme=fc.DCQCN(fast_recovery_steps=f / 2)), grid)
     assert [REASONS[reason] for reason in made.reasons] == ["ok", "not a whole number", "ok"]
