@@ -14,7 +14,7 @@ from fluidcc.errors import InputError
 from fluidcc.plotting.style import Picture, colour, figure, label, scaled
 
 if TYPE_CHECKING:
-    from fluidcc.studies.sweeps.branches import Branches
+    from fluidcc.studies.sweeps.hysteresis import Branches
 
 _LOOKS = ((colour(0), "^"), (colour(1), "v"))
 
