@@ -43,6 +43,7 @@ _STRANGE = 1.6  # residual beyond which the model does not explain the trace
 _FAR = 0.25  # of the trajectory, beyond which its moments are fitted
 _MOST_SAMPLES = 4000  # of a trajectory
 _EDGE = 1e-3  # of the range, at which an interval ends at its bound
+# Of least squares on a trajectory.
 _STARTS = 16  # for each unknown
 _POLISHED = 3
 _INTEGRALS, _TRAJECTORIES = 12, 20  # steps of each
@@ -309,7 +310,7 @@ def _by_trajectory(problem: _Problem) -> Fit:
 
 
 def _result(
-    solution: moments.Solution,
+    solution: Solution,
     problem: _Problem,
     runs: int,
     measured: Measured | Shares,

@@ -29,6 +29,7 @@ from fluidcc.results.text import span
 from fluidcc.scenario.model import Scenario
 from fluidcc.studies.sweeps.batch import NOT_FINITE, Batch, batch_of, chunk_size, take
 from fluidcc.studies.sweeps.grid import axis_text, grid_of
+from fluidcc.studies.sweeps.run import QUEUEING_ALLOWANCE
 from fluidcc.surface import constructor, public
 from fluidcc.theory.control.equilibrium import equilibrium
 from fluidcc.theory.control.settling import AGREE, kinds
@@ -45,7 +46,6 @@ _PARTS = 4  # windows in a dwell; the last three say what it is
 _RATE = "rate"  # (flows, points) mean of a window [bytes/s]
 _OTHER, _FROM_EQUILIBRIUM = "other", "from equilibrium"
 _PIECES = 100  # steps of a ramp
-_QUEUEING_ALLOWANCE = 1e-3  # s of queueing delay that a point's history holds, as in `sweep`
 
 
 @constructor()
@@ -302,7 +302,7 @@ def bistability(
                     batch, plan, grid.points, length, workers or cores(), lambda share, *_: bar((k + share) / 2)
                 )
 
-            results = with_room(job, _QUEUEING_ALLOWANCE)
+            results = with_room(job, QUEUEING_ALLOWANCE)
             bad = batch.reasons != 0
             for key, values in results.items():
                 values[bad] = np.array(REASONS)[batch.reasons[bad]] if key == "kind" else np.nan
