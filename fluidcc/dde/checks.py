@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,7 @@ def positive(name: str, value: Any) -> float:
 
 def whole(name: str, value: Any, least: int = 1) -> int:
     """A whole number that is not too small."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise InputError(f"{name}: {shown(value)}; give a whole number of {least} or more")
     return int(value)
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.dde.checks import Array
-from fluidcc.dde.delay_system import DelaySystem
+from fluidcc.dde.delay_system import Array, DelaySystem
 
 _SINGULAR = 1e-12  # least over largest singular value, scaled: a matrix without inverse, but for where it was taken
 _ZERO = 1e-7  # of |A0| + sum |A_k|: a double root that is 0 is found to the square root of rounding

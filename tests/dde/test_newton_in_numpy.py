@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from fluidcc.dde import history, newton, stepping
-from fluidcc.dde.methods import METHODS
 from fluidcc.dde.newton import _followed, _from, _newton, _same, _slope, _with_zeros
+from fluidcc.dde.stepping import METHODS
 from tests.engines.fluid.in_numpy import Lax
 
 NONE = np.zeros(0)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fluidcc.dde.methods import method_named
+from fluidcc.dde.stepping import method_named
 from fluidcc.engines.fluid.engine import Outcome
 
 NEGLIGIBLE = 1e-5  # relative: of differences that small it does not matter how they shrink
