@@ -10,9 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from fluidcc.compiling.settings import our_settings
-from fluidcc.dde.checks import check_lags, check_parameter, column, positive, shown, state_of
+from fluidcc.dde.checks import check_lags, check_parameter, column, positive, refusing, shown, stacked, state_of, tried
 from fluidcc.dde.equation import Array, Equation
-from fluidcc.dde.trial import refusing, stacked, tried
 from fluidcc.errors import InputError
 
 

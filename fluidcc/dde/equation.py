@@ -16,11 +16,21 @@ import numpy as np
 
 from fluidcc.compiling.settings import our_settings
 from fluidcc.dde.checks import Array as Array
-from fluidcc.dde.checks import check_names, listed, named, number, shown
+from fluidcc.dde.checks import (
+    argument_count,
+    check_names,
+    listed,
+    named,
+    number,
+    numbers,
+    scalar,
+    shown,
+    stacked,
+    tried,
+)
 from fluidcc.dde.checks import state_of as state_of
 from fluidcc.dde.kernels import Kernels as Kernels
 from fluidcc.dde.kernels import padded as padded
-from fluidcc.dde.trial import argument_count, numbers, scalar, stacked, tried
 from fluidcc.errors import InputError
 from fluidcc.surface import constructor, public, refuse_unknown
 

@@ -14,8 +14,7 @@ import numpy as np
 from jax.interpreters import partial_eval
 
 from fluidcc.compiling.settings import our_settings
-from fluidcc.dde.checks import Array
-from fluidcc.dde.trial import stacked
+from fluidcc.dde.checks import Array, stacked
 from fluidcc.surface import refuse_unknown
 
 _SMALLEST = 64  # of a batch of several
