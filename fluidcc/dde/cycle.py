@@ -14,10 +14,9 @@ import numpy as np
 import xarray as xr
 from scipy.interpolate import CubicSpline
 
-from fluidcc.dde.autonomy import check_autonomous
 from fluidcc.dde.branch import from_hopf
 from fluidcc.dde.collocation import lags_along, multipliers, residual, solved
-from fluidcc.dde.equation import Array, Equation
+from fluidcc.dde.equation import Array, Equation, check_autonomous
 from fluidcc.dde.hopf import Crossing
 from fluidcc.dde.mesh import DEGREE, Course, Profile, apart, everywhere, mesh_for, refined, sampled
 from fluidcc.dde.periodic import ONE

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import qmc
 
-from fluidcc.dde.autonomy import check_autonomous
 from fluidcc.dde.checks import shown, state_of, whole
-from fluidcc.dde.equation import Array, Equation, check_equation
+from fluidcc.dde.equation import Array, Equation, check_autonomous, check_equation
 from fluidcc.dde.newton import Found, newton, same
 from fluidcc.errors import InputError
 from fluidcc.surface import public, refuse_unknown

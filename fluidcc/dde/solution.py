@@ -16,10 +16,9 @@ import xarray as xr
 from fluidcc.compiling.settings import our_settings
 from fluidcc.dde.arguments import bound_of, lags_of, past_of, vectors_of
 from fluidcc.dde.checks import positive, stacked, whole
-from fluidcc.dde.equation import Array, Equation, check_equation
+from fluidcc.dde.equation import Array, Equation, Kernels, Same, check_equation
 from fluidcc.dde.history import ring_depth
 from fluidcc.dde.integrate import integrate
-from fluidcc.dde.kernels import Kernels, Same
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.results.dataset import DatasetResult, Row

@@ -14,9 +14,8 @@ from fluidcc.dde import characteristic, critical, fixed_points, linear, newton, 
 from fluidcc.dde.boundary import _chains, _joined
 from fluidcc.dde.characteristic import _chunks, _ladder, _possible
 from fluidcc.dde.delay_system import DelaySystem, _mutual, balance, perron
-from fluidcc.dde.equation import Equation
+from fluidcc.dde.equation import Equation, padded
 from fluidcc.dde.fixed_points import _alike, _box, _starts, _told
-from fluidcc.dde.kernels import padded
 from fluidcc.dde.linear import _lags, _merged, _size
 from fluidcc.dde.mesh import everywhere
 from fluidcc.dde.response import DelayLoop, _nearest_to_one

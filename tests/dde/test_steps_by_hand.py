@@ -15,9 +15,9 @@ import pytest
 import fluidcc as fc
 from fluidcc.compiling.settings import our_settings
 from fluidcc.dde import boundary, collocation, history, mesh, periodic, solution
+from fluidcc.dde import equation as kernels_module
 from fluidcc.dde import integrate as integrate_module
-from fluidcc.dde import kernels as kernels_module
-from fluidcc.dde.kernels import Same
+from fluidcc.dde.equation import Same
 from fluidcc.errors import InputError
 from tests.engines.fluid.in_numpy import Lax, Numpy
 
