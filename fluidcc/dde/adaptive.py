@@ -1,4 +1,4 @@
-"""Steps that each point of a batch chooses for itself, to a relative tolerance (docs: the delay kernel), and their past.
+"""Steps that each point of a batch chooses for itself, to a relative tolerance, with their past (docs: delay kernel).
 
 The classical method of order 4, because its stages stand at two new instants only, and what depends on lagged signals
 is most of a step. Its error is estimated from the slopes it has: at the start, the middle and the end of the step, and
