@@ -10,7 +10,7 @@ import pytest
 from scipy.special import lambertw
 from scipy.stats import qmc
 
-from fluidcc.dde import characteristic, critical, fixed_points, linear, newton, spectral, winding
+from fluidcc.dde import characteristic, critical, fixed_points, linear, spectral, winding
 from fluidcc.dde.boundary import _chains, _joined
 from fluidcc.dde.characteristic import _chunks, _ladder, _possible
 from fluidcc.dde.delay_system import DelaySystem, _mutual, balance, perron
@@ -278,14 +278,14 @@ def test_batches_are_filled_with_their_last() -> None:
 
 def test_states_are_near_in_shares_or_in_blurs(monkeypatch: pytest.MonkeyPatch) -> None:
     """A state of 0 is compared with a share of the others, in units that make them comparable."""
-    monkeypatch.setattr(newton, "jnp", np)
+    monkeypatch.setattr(fixed_points, "jnp", np)
     one, blur = np.array([1.0, -2.0]), np.zeros(2)
     for other, share, good in (([1.1, -2.0], 0.1, True), ([1.0, -2.3], 0.1, False), ([1.2, -2.0], 0.1, False)):
-        assert newton._nearby(one, np.array(other), share, blur) == good
-        assert newton._nearby(np.array(other), one, share, blur) == good
-    assert newton._nearby(one, np.array([1.3, -2.0]), 0.1, np.array([0.09, 0.0]))
-    assert not newton._nearby(one, np.array([1.3, -2.0]), 0.1, np.array([0.08, 0.0]))
-    assert newton._scale(np.array([0.0, -6.0, 2.0]), np.array([5.0, 3.0, 0.5])) == pytest.approx([2e-3, 6.0, 2.0])
+        assert fixed_points._nearby(one, np.array(other), share, blur) == good
+        assert fixed_points._nearby(np.array(other), one, share, blur) == good
+    assert fixed_points._nearby(one, np.array([1.3, -2.0]), 0.1, np.array([0.09, 0.0]))
+    assert not fixed_points._nearby(one, np.array([1.3, -2.0]), 0.1, np.array([0.08, 0.0]))
+    assert fixed_points._scale(np.array([0.0, -6.0, 2.0]), np.array([5.0, 3.0, 0.5])) == pytest.approx([2e-3, 6.0, 2.0])
 
 
 def attempts(monkeypatch: pytest.MonkeyPatch, needs: dict[float, Any], rates: list[float], memory: int = 2**24) -> Any:
@@ -348,7 +348,7 @@ def confirmed(
         found = s.copy() if moved is None or steps == 0 else s + np.pad(moved, (0, s.shape[1] - len(moved)))
         return found, np.where(np.isin(np.arange(s.shape[1]), bad), 1e-3, 1e-16) * np.ones(s.shape)
 
-    monkeypatch.setattr(characteristic, "newton", newton)
+    monkeypatch.setattr(characteristic, "newton", fixed_points)
     s, residual, number, last = characteristic._confirmed(cast(Any, None), np.array([values], complex), count, **more)
     kept = np.isfinite(s[0])
     assert kept.sum() == number[0] == np.isfinite(residual[0]).sum()

@@ -11,7 +11,7 @@ from scipy.special import lambertw
 
 import fluidcc as fc
 from fluidcc.dde import fixed_points
-from fluidcc.dde import newton as newton_module
+from fluidcc.dde import fixed_points as newton_module
 from fluidcc.errors import InputError
 from tests.dde.equations import (
     BESIDE,
