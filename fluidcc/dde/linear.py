@@ -9,15 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from fluidcc.compiling.settings import our_settings
-from fluidcc.dde import characteristic, critical, winding
-from fluidcc.dde.characteristic import Abscissa, Roots
+from fluidcc.dde import characteristic, critical
+from fluidcc.dde.characteristic import Abscissa, Roots, structural
 from fluidcc.dde.checks import check_lags, column, number, shown, whole
 from fluidcc.dde.critical import CriticalDelay
 from fluidcc.dde.delay_system import DelaySystem
 from fluidcc.dde.equation import Array, Equation, padded
 from fluidcc.dde.fixed_points import equilibrium_near
 from fluidcc.dde.response import DelayLoop, Margins
-from fluidcc.dde.zeros import structural
 from fluidcc.errors import InputError
 from fluidcc.surface import public
 
@@ -124,7 +123,7 @@ def count_right(equation: Equation | DelaySystem, sigma: Any = 0.0, *, at: Any =
     """
     system = _system(equation, at)
     line = np.asarray(column("sigma", sigma)) if np.ndim(sigma) else number("sigma", sigma)
-    return winding.count_right(system, line)
+    return characteristic.count_right(system, line)
 
 
 @public()

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fluidcc.dde.axis_crossings import crossings, grid
-from fluidcc.dde.characteristic import abscissa, roots
+from fluidcc.dde.characteristic import abscissa, count_right, roots
 from fluidcc.dde.delay_system import Array, DelaySystem, balance, real
-from fluidcc.dde.winding import count_right
 from fluidcc.errors import InputError
 from fluidcc.results.drawing import draw
 from fluidcc.surface import constructor, public

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.dde import axis_crossings, critical, hopf, zeros
+from fluidcc.dde import axis_crossings, critical, hopf
+from fluidcc.dde import characteristic as zeros
 from fluidcc.dde.axis_crossings import _distinct, _refine, grid
 from fluidcc.dde.critical import critical_delay
 from fluidcc.dde.delay_system import DelaySystem

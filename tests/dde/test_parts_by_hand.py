@@ -10,7 +10,7 @@ import pytest
 from scipy.special import lambertw
 from scipy.stats import qmc
 
-from fluidcc.dde import characteristic, critical, fixed_points, linear, spectral, winding
+from fluidcc.dde import characteristic, critical, fixed_points, linear
 from fluidcc.dde.boundary import _chains, _joined
 from fluidcc.dde.characteristic import _chunks, _ladder, _possible
 from fluidcc.dde.delay_system import DelaySystem, _mutual, balance, perron
@@ -38,7 +38,7 @@ def test_nodes_are_those_of_the_farthest_root(sigma: float, farthest: float) -> 
     """A disc of 10 around 0, right of a line on its left or its right."""
     system: Any = SimpleNamespace(bound=lambda _: np.array([10.0]), tau=np.ones((1, 1)))
     wanted = np.ceil(farthest / 2 + 4 * farthest ** (1 / 3) + 2 + 0.4 * max(-sigma, 0.0))
-    assert spectral.nodes_needed(system, np.array([sigma])).tolist() == [wanted]
+    assert characteristic.nodes_needed(system, np.array([sigma])).tolist() == [wanted]
 
 
 def test_a_singular_value_of_rounding_is_no_signal() -> None:
@@ -141,19 +141,19 @@ def test_nodes_that_roots_need_grow_with_their_distance() -> None:
     system = SYSTEM(np.zeros((3, 1, 1)), [[[[-5.0]]]] * 3, [[1.0], [1.0], [0.0]])
     far = np.hypot(5 * np.exp(0.5), 0.5)
     wanted = [5 / 2 + 4 * 5 ** (1 / 3) + 2, far / 2 + 4 * far ** (1 / 3) + 2 + 0.2]
-    found = spectral.nodes_needed(system, np.array([0.0, -0.5, 0.0]))
+    found = characteristic.nodes_needed(system, np.array([0.0, -0.5, 0.0]))
     assert found.tolist() == [*np.ceil(wanted), 0]
     A = np.array([[[[0.0, 1.0, 0.0]] * 3, [[0.0, 0.0, 1.0]] * 3]])
-    assert spectral.history_columns(SYSTEM(np.zeros((1, 3, 3)), A, [[1.0, 0.0]])).tolist() == [1]
-    assert spectral.history_columns(SYSTEM(np.zeros((1, 3, 3)), A, [[1.0, 2.0]])).tolist() == [1, 2]
+    assert characteristic.history_columns(SYSTEM(np.zeros((1, 3, 3)), A, [[1.0, 0.0]])).tolist() == [1]
+    assert characteristic.history_columns(SYSTEM(np.zeros((1, 3, 3)), A, [[1.0, 2.0]])).tolist() == [1, 2]
 
 
 def test_a_generator_shifts_polynomials() -> None:
     """The past (1 + theta)^2 and x' = 2 x - 3 x(t - 1/2) give 2 - 3/4 at 0, and 2 (1 + theta) at the nodes."""
-    matrix = spectral.generator(SYSTEM([[[2.0]]], [[[[-3.0]]]], [[0.5]]), 4)[0]
+    matrix = characteristic.generator(SYSTEM([[[2.0]]], [[[[-3.0]]]], [[0.5]]), 4)[0]
     theta = (np.cos(np.pi * np.arange(5) / 4) - 1) / 2
     assert matrix @ (1 + theta) ** 2 == pytest.approx(np.append(2 - 3 / 4, 2 * (1 + theta[1:])), abs=1e-12)
-    undelayed = spectral.generator(SYSTEM([[[2.0]]], [[[[-3.0]]]], [[0.0]]), 4)[0]
+    undelayed = characteristic.generator(SYSTEM([[[2.0]]], [[[[-3.0]]]], [[0.0]]), 4)[0]
     assert undelayed.tolist() == [[-1.0]]
 
 
@@ -501,18 +501,18 @@ def test_roots_right_of_a_line_are_counted_by_turns(A0: Any, right: int) -> None
     n = len(A0)
     for unit in (1.0, 1e6):
         system = SYSTEM(np.array(A0) * unit, np.zeros((0, n, n)), [])
-        assert int(winding.count_right(system)) == right
+        assert int(characteristic.count_right(system)) == right
         own = np.linalg.eigvals(np.array(A0) * unit)
         for line in (-5.0 * unit, 0.05 * unit, 5.0 * unit):
-            assert int(winding.count_right(system, line)) == int((own.real > line).sum())
+            assert int(characteristic.count_right(system, line)) == int((own.real > line).sum())
 
 
 def test_roots_on_a_line_are_refused() -> None:
     """And lines so far left that nothing is a number there."""
     with pytest.raises(InputError, match="a root is on the line"):
-        winding.count_right(SYSTEM([[0.0]], np.zeros((0, 1, 1)), []))
+        characteristic.count_right(SYSTEM([[0.0]], np.zeros((0, 1, 1)), []))
     with pytest.raises(InputError, match="overflows"):
-        winding.count_right(SYSTEM([[-1.0]], [[[1.0]]], [1.0]), -1e4)
+        characteristic.count_right(SYSTEM([[-1.0]], [[[1.0]]], [1.0]), -1e4)
     # Hayes: x' = -k x(t - 1) has as many pairs to the right as k has passed pi / 2 + 2 pi n.
     for k, right in ((1.5, 0), (1.6, 2), (7.8, 2), (7.9, 4), (20.0, 6)):
-        assert int(winding.count_right(SYSTEM([[0.0]], [[[-k]]], [1.0]))) == right
+        assert int(characteristic.count_right(SYSTEM([[0.0]], [[[-k]]], [1.0]))) == right
