@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.dde import axis_crossings, critical, hopf
 from fluidcc.dde import characteristic as zeros
-from fluidcc.dde.axis_crossings import _distinct, _refine, grid
-from fluidcc.dde.critical import critical_delay
+from fluidcc.dde import hopf, response
 from fluidcc.dde.delay_system import DelaySystem
 from fluidcc.dde.hopf import Crossing, _between, _range, _unstable, _zero
+from fluidcc.dde.response import _distinct, _refine, critical_delay, grid
 from fluidcc.errors import InputError
 
 EXACT = 1e-12
@@ -39,7 +38,7 @@ def test_a_grid_has_decades_turns_and_places_about_each_pole() -> None:
 
 
 def test_a_grid_has_an_end_to_its_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(axis_crossings, "_MOST", 10)
+    monkeypatch.setattr(response, "_MOST", 10)
     assert len(grid(np.empty(0), 1e9, 1.0)) == 240 + 12 - 2  # both ends are in both
 
 
@@ -72,10 +71,10 @@ def test_crossings_of_two_curves() -> None:
     def curves(w: np.ndarray) -> np.ndarray:
         return np.stack([w - 2.5, np.sin(w), (w - 2) ** 2 + 1e-4], axis=1)
 
-    found = axis_crossings.crossings(curves, np.linspace(1.0, 7.0, 5))
+    found = response.crossings(curves, np.linspace(1.0, 7.0, 5))
     assert [curve for _, curve in found] == [0, 1, 1]
     assert [w for w, _ in found] == pytest.approx([2.5, np.pi, 2 * np.pi], rel=1e-14)
-    assert axis_crossings.crossings(lambda w: (w - 2)[:, None], np.array([1.0, 2.0, 3.0])) == [(2.0, 0)]
+    assert response.crossings(lambda w: (w - 2)[:, None], np.array([1.0, 2.0, 3.0])) == [(2.0, 0)]
 
 
 def test_a_change_of_sign_is_found_or_its_end() -> None:
@@ -393,7 +392,7 @@ def test_what_cannot_be_told_is_unresolved(monkeypatch: pytest.MonkeyPatch) -> N
         raise ArithmeticError
 
     with monkeypatch.context() as patch:
-        patch.setattr(critical, "crossings", beyond)
+        patch.setattr(response, "crossings", beyond)
         found = critical_delay(system, 0, 0.25)
         assert (found.delay, found.frequency, found.residual, found.state) == (
             pytest.approx(0.25),
@@ -401,7 +400,7 @@ def test_what_cannot_be_told_is_unresolved(monkeypatch: pytest.MonkeyPatch) -> N
             0.0,
             "unresolved",
         )
-    monkeypatch.setattr(critical, "roots", lambda *_, **__: SimpleNamespace(state="unresolved"))
+    monkeypatch.setattr(response, "roots", lambda *_, **__: SimpleNamespace(state="unresolved"))
     assert critical_delay(system, 0, 0.5) == (pytest.approx(0.5), None, 0.0, "unresolved")
 
 
@@ -412,6 +411,6 @@ def test_a_matrix_is_a_product_of_its_rank() -> None:
         (np.diag([1.0, 1e-14, 0.0]), 1),
         (np.zeros((2, 2)), 0),
     ):
-        U, V = critical._factored(matrix)
+        U, V = response._factored(matrix)
         assert (U.shape[1], V.shape[0]) == (rank, rank)
         np.testing.assert_allclose(U @ V, matrix, atol=1e-13)

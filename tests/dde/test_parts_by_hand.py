@@ -10,7 +10,7 @@ import pytest
 from scipy.special import lambertw
 from scipy.stats import qmc
 
-from fluidcc.dde import characteristic, critical, fixed_points, linear
+from fluidcc.dde import characteristic, fixed_points, linear, response
 from fluidcc.dde.boundary import _chains, _joined
 from fluidcc.dde.characteristic import _chunks, _ladder, _possible
 from fluidcc.dde.delay_system import DelaySystem, _mutual, balance, perron
@@ -444,7 +444,7 @@ def test_roots_that_stay_at_0_are_left_out_of_a_critical_delay(
 
     def critical_delay(system: Any, k: int, begin: float, zeros: int) -> Any:
         seen.append((system, k, begin, zeros))
-        return critical.CriticalDelay(1.5, 2.0, 0.0, "ok")
+        return response.CriticalDelay(1.5, 2.0, 0.0, "ok")
 
     monkeypatch.setattr(linear, "structural", structural)
     monkeypatch.setattr(linear.critical, "critical_delay", critical_delay)
