@@ -15,11 +15,23 @@ import xarray as xr
 from scipy.interpolate import CubicSpline
 
 from fluidcc.dde.branch import from_hopf
-from fluidcc.dde.collocation import lags_along, multipliers, residual, solved
 from fluidcc.dde.equation import Array, Equation, check_autonomous
 from fluidcc.dde.hopf import Crossing
-from fluidcc.dde.mesh import DEGREE, Course, Profile, apart, everywhere, mesh_for, refined, sampled
-from fluidcc.dde.periodic import ONE
+from fluidcc.dde.periodic import (
+    DEGREE,
+    ONE,
+    Course,
+    Profile,
+    apart,
+    everywhere,
+    lags_along,
+    mesh_for,
+    multipliers,
+    refined,
+    residual,
+    sampled,
+    solved,
+)
 from fluidcc.dde.settled import settled
 from fluidcc.errors import InputError
 from fluidcc.results.dataset import DatasetResult, Row

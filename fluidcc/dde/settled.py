@@ -13,7 +13,7 @@ from fluidcc.compiling.settings import our_settings
 from fluidcc.dde.characteristic import abscissa
 from fluidcc.dde.equation import Array, Equation, state_of
 from fluidcc.dde.linear import systems
-from fluidcc.dde.mesh import Course
+from fluidcc.dde.periodic import Course
 from fluidcc.dde.solution import solve
 from fluidcc.errors import InputError
 from fluidcc.results.metrics import upward_crossings

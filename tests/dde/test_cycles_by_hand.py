@@ -12,12 +12,10 @@ from fluidcc.dde import branch as branch_module
 from fluidcc.dde import cycle as cycle_module
 from fluidcc.dde import settled as settled_module
 from fluidcc.dde.branch import _along, _Branch, _Point
-from fluidcc.dde.collocation import _phase
 from fluidcc.dde.cycle import _away, _compared, _Found, _highest, _minimal, _others, _repels, _resolved
 from fluidcc.dde.delay_system import DelaySystem
 from fluidcc.dde.hopf import Crossing
-from fluidcc.dde.mesh import Profile, sampled
-from fluidcc.dde.periodic import ONE, _largest
+from fluidcc.dde.periodic import ONE, Profile, _largest, _phase, sampled
 from fluidcc.errors import InputError
 
 EVEN = np.linspace(0.0, 1.0, 9)

@@ -17,7 +17,7 @@ from fluidcc.dde.delay_system import DelaySystem, _mutual, balance, perron
 from fluidcc.dde.equation import Equation, padded
 from fluidcc.dde.fixed_points import _alike, _box, _starts, _told
 from fluidcc.dde.linear import _lags, _merged, _size
-from fluidcc.dde.mesh import everywhere
+from fluidcc.dde.periodic import everywhere
 from fluidcc.dde.response import DelayLoop, _nearest_to_one
 from fluidcc.dde.solution import _difference
 from fluidcc.errors import InputError
