@@ -160,7 +160,7 @@ def roots(system: DelaySystem, count: int = 10, *, threads: int | None = None) -
 
     Notes
     -----
-    Collocation (`dde.spectral`) with as many nodes as all roots right of the last one need. Each is
+    Collocation with as many nodes as all roots right of the last one need. Each is
     then corrected by s -= sigma / (u* Delta'(s) v), with the least singular value of Delta(s) and its vectors:
     Newton's method, of second order at semi-simple multiple roots too (at defective ones of first order, and to the
     square root of the precision).
