@@ -23,6 +23,22 @@ from jax import Array, lax
 from fluidcc.dde.history import hermite, hermite_slope
 from fluidcc.dde.stepping import Clock, Lagged, Memory, State, System
 
+LEAST_STEP = 1e-12  # s: taken whatever its error; a state that is not finite then stops its point
+_FIRST_STEP = 1e-7  # s
+_FLOOR = 0.1  # of a quantity's largest value so far: what its tolerance is relative to at least
+_SAFETY, _SHRINK, _GROW = 0.9, 0.15, 4.0  # of the next step over this one
+PASSED = 1e-13  # relative: an instant this little ahead has been reached
+_NODES = (0.5, 1.0)  # instants of a step at which lagged signals are read; at its start they are known
+# Of the four stages, and of the slope at the end: where they stand; of the slope before and of the mean slope, how much
+# leads there; of their own, its share of the mean, and of that in the middle.
+_STAGES = (
+    (0.0, 0.0, 0.0, 1 / 6, 0.0),
+    (0.5, 0.5, 0.0, 1 / 3, 0.5),
+    (0.5, 0.5, 0.0, 1 / 3, 0.5),
+    (1.0, 1.0, 0.0, 1 / 6, 0.0),
+    (1.0, 0.0, 1.0, 0.0, 0.0),
+)
+
 
 class Interval(NamedTuple):
     """Signals and their slopes [1/s] at the two ends of a step, from within it; each (signals, points)."""
@@ -115,24 +131,6 @@ def constant_past(signals: Array, depth: int) -> Knots:
 def nothing(signals: Array) -> Interval:
     """An interval of no length."""
     return Interval(signals, jnp.zeros_like(signals), signals, jnp.zeros_like(signals))
-
-
-LEAST_STEP = 1e-12  # s: taken whatever its error; a state that is not finite then stops its point
-_FIRST_STEP = 1e-7  # s
-_FLOOR = 0.1  # of a quantity's largest value so far: what its tolerance is relative to at least
-_SAFETY, _SHRINK, _GROW = 0.9, 0.15, 4.0  # of the next step over this one
-PASSED = 1e-13  # relative: an instant this little ahead has been reached
-
-_NODES = (0.5, 1.0)  # instants of a step at which lagged signals are read; at its start they are known
-# Of the four stages, and of the slope at the end: where they stand; of the slope before and of the mean slope, how much
-# leads there; of their own, its share of the mean, and of that in the middle.
-_STAGES = (
-    (0.0, 0.0, 0.0, 1 / 6, 0.0),
-    (0.5, 0.5, 0.0, 1 / 3, 0.5),
-    (0.5, 0.5, 0.0, 1 / 3, 0.5),
-    (1.0, 1.0, 0.0, 1 / 6, 0.0),
-    (1.0, 0.0, 1.0, 0.0, 0.0),
-)
 
 
 class Adaptable(System, Protocol):

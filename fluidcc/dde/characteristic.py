@@ -27,6 +27,22 @@ from fluidcc.dde.delay_system import Array, DelaySystem
 from fluidcc.errors import InputError
 from fluidcc.surface import public
 
+_LARGEST = 800  # order of the largest matrix: a second
+_BEGIN = 40  # nodes at most to begin with: the first roots found tell how many are needed
+_MEMORY = 2**24  # bytes of the matrices that a thread works on
+_NEWTON_STEPS = 12
+_CONVERGED = 1e-10  # residual of what counts as a root
+_MOVED = 1e-3  # by Newton, in units of 1 / (longest delay) and of |s|: farther is another root, or none
+_FAR_LEFT = -200.0  # Re s times the longest delay, below which e^(-s tau) says nothing in double precision
+_MOST = 2_000_000  # points on the line
+_TURN = 0.8  # of half a turn: the most that the determinant's argument can change between neighbours
+_BEYOND = 1.5  # the line is followed up to this many times the bound on its roots' frequency
+_SINGULAR = 1e-12  # least over largest singular value, scaled: a matrix without inverse, but for where it was taken
+_ZERO = 1e-7  # of |A0| + sum |A_k|: a double root that is 0 is found to the square root of rounding
+_SAMPLES = 16
+_SCALINGS = 8
+_LONGEST = 4  # chains
+
 
 def nodes_needed(system: DelaySystem, sigma: Array) -> Array:
     """N that resolves all roots right of the line Re s = sigma, (batch,); 0 where no delay is read.
@@ -89,15 +105,6 @@ def _mesh(nodes: int) -> tuple[Array, Array]:
     inverse = np.linalg.inv(chebyshev.chebvander(points, nodes))
     slopes = 2 * chebyshev.chebvander(points, nodes - 1) @ chebyshev.chebder(np.eye(nodes + 1)) @ inverse
     return inverse, slopes
-
-
-_LARGEST = 800  # order of the largest matrix: a second
-_BEGIN = 40  # nodes at most to begin with: the first roots found tell how many are needed
-_MEMORY = 2**24  # bytes of the matrices that a thread works on
-_NEWTON_STEPS = 12
-_CONVERGED = 1e-10  # residual of what counts as a root
-_MOVED = 1e-3  # by Newton, in units of 1 / (longest delay) and of |s|: farther is another root, or none
-_FAR_LEFT = -200.0  # Re s times the longest delay, below which e^(-s tau) says nothing in double precision
 
 
 class Roots(NamedTuple):
@@ -330,11 +337,6 @@ def _chunks(members: Array, order: int) -> list[Array]:
     return np.array_split(members, -(-len(members) // max(_MEMORY // (8 * order * order), 1)))
 
 
-_MOST = 2_000_000  # points on the line
-_TURN = 0.8  # of half a turn: the most that the determinant's argument can change between neighbours
-_BEYOND = 1.5  # the line is followed up to this many times the bound on its roots' frequency
-
-
 @public()
 def count_right(system: DelaySystem, sigma: ArrayLike = 0.0) -> Array:
     """Number of roots s with Re s > sigma, multiple ones as often as they count.
@@ -411,13 +413,6 @@ def _count(system: DelaySystem, line: float) -> int:
     if abs(zeros - round(zeros)) > 1e-6:
         raise ArithmeticError(f"the argument turned by a fraction, {zeros}")
     return round(zeros)
-
-
-_SINGULAR = 1e-12  # least over largest singular value, scaled: a matrix without inverse, but for where it was taken
-_ZERO = 1e-7  # of |A0| + sum |A_k|: a double root that is 0 is found to the square root of rounding
-_SAMPLES = 16
-_SCALINGS = 8
-_LONGEST = 4  # chains
 
 
 def size(batch: DelaySystem) -> Array:

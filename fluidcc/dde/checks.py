@@ -23,6 +23,15 @@ from fluidcc.surface import refuse_unknown
 Array = np.ndarray[Any, Any]
 # Names of columns and axes of the results.
 RESERVED = ("time", "root", "frequency", "stable", "reason", "boundary", "curve", "point", "name")
+_TRACED = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerBoolConversionError,
+    jax.errors.TracerIntegerConversionError,
+)
+# What NumPy says of a tracer.
+_NUMPYS = ("loop of ufunc", "Tracer", "Only integer scalar arrays", "setting an array element with a sequence")
+_LONGEST = 300  # characters of another's message
 
 
 def shown(value: Any) -> str:
@@ -145,17 +154,6 @@ def state_of(equation: Any, given: Any, name: str) -> Array:
             f"{name}: {shown(given)}; give {len(equation.states)} finite numbers ({', '.join(equation.states)})"
         )
     return x
-
-
-_TRACED = (
-    jax.errors.ConcretizationTypeError,
-    jax.errors.TracerArrayConversionError,
-    jax.errors.TracerBoolConversionError,
-    jax.errors.TracerIntegerConversionError,
-)
-# What NumPy says of a tracer.
-_NUMPYS = ("loop of ufunc", "Tracer", "Only integer scalar arrays", "setting an array element with a sequence")
-_LONGEST = 300  # characters of another's message
 
 
 class _Numbers(np.ndarray):

@@ -58,6 +58,18 @@ _PERIODS = 4  # that repeat
 _EVEN = 1e-3  # how far their lengths may differ
 _REPEATS_WITHIN = 1e-2  # of peak to peak: how far they may be from the last
 _PLACES = 4001  # at which they are compared
+_INTERVALS = (16, 32, 64, 128, 256, 512, 1024)
+_LAST = 256  # intervals: if nothing is found until then, it is given up
+_MOST = 40_000  # unknowns
+_WANTED = 1e-9  # of the error: no finer mesh is tried
+_ALLOWED = 1e-5
+_SHOWN = 2e-2  # of peak to peak: how far a cycle may be from the run that led to it
+_SAME_PERIOD = 1e-3
+_NEUTRAL = 1e-5  # from 1: of a multiplier that decides nothing
+_REPEATS = 12  # parts of a period that may be alike
+_ALIKE = 1e-6
+_FAR = 0.5  # of peak to peak or of the period: no neighbour
+_DENSE = 8192  # nodes at which extremes are read: to 1e-7 of what is smooth
 
 
 def settled(equation: Equation, past: Any, until: float | None, longest_lag: float | None) -> tuple[Course, float]:
@@ -171,20 +183,6 @@ def _well_sampled(times: Array, x: Array, period: float) -> bool:
     t, late = times[some], x[some]
     missed = np.abs(PchipInterpolator(t[::2], late[::2])(t[1:-1:2]) - late[1:-1:2]).max(axis=0)
     return bool((missed <= _RESOLVED * np.maximum(np.ptp(late, axis=0), _FLAT * np.abs(x).max(axis=0))).all())
-
-
-_INTERVALS = (16, 32, 64, 128, 256, 512, 1024)
-_LAST = 256  # intervals: if nothing is found until then, it is given up
-_MOST = 40_000  # unknowns
-_WANTED = 1e-9  # of the error: no finer mesh is tried
-_ALLOWED = 1e-5
-_SHOWN = 2e-2  # of peak to peak: how far a cycle may be from the run that led to it
-_SAME_PERIOD = 1e-3
-_NEUTRAL = 1e-5  # from 1: of a multiplier that decides nothing
-_REPEATS = 12  # parts of a period that may be alike
-_ALIKE = 1e-6
-_FAR = 0.5  # of peak to peak or of the period: no neighbour
-_DENSE = 8192  # nodes at which extremes are read: to 1e-7 of what is smooth
 
 
 @constructor()

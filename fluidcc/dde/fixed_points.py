@@ -43,6 +43,13 @@ _ATTEMPTS = 10_000
 _ALONG = np.array([0.25, 0.5, 0.75, 1.0])  # of a step: where the slope is looked at
 _CORRECTIONS = np.array([0.0, 1.0, 2.0])  # multiples of the correction off the tangent
 _BACK = 1e-6  # relative: how near to where it came from the way back must lead
+_MOST = 2**20  # starts
+_SAME = 1e-7  # relative to each state: nearer than that two are one
+_CLOSE = 1e-6  # of a box: where rounding may have made two of one
+_VANISHED = 1e-280  # a state that falls towards 0 ends below that
+_STARTS = (0.1, -0.1, 1.0, -1.0, 10.0, -10.0, 100.0, -100.0, 0.0)  # for all states
+_APART = 24  # further starts whose states differ, in sign and from 0.1 to 100
+_CONTINUUM = "equilibria lie next to each other (a symmetry, or a sum that the equation keeps)"
 
 
 class Found(NamedTuple):
@@ -339,15 +346,6 @@ def _newton(kernels: Kernels, x: Any, vector: Any, scale: Any) -> tuple[Any, Any
     _, x, done, blur, singular = lax.while_loop(lambda carry: (carry[0] < _STEPS) & ~carry[2], step, first)
     x = jnp.where(jnp.abs(x) < _TINY, 0.0, x)
     return x, done & jnp.isfinite(x).all(), blur, singular
-
-
-_MOST = 2**20  # starts
-_SAME = 1e-7  # relative to each state: nearer than that two are one
-_CLOSE = 1e-6  # of a box: where rounding may have made two of one
-_VANISHED = 1e-280  # a state that falls towards 0 ends below that
-_STARTS = (0.1, -0.1, 1.0, -1.0, 10.0, -10.0, 100.0, -100.0, 0.0)  # for all states
-_APART = 24  # further starts whose states differ, in sign and from 0.1 to 100
-_CONTINUUM = "equilibria lie next to each other (a symmetry, or a sum that the equation keeps)"
 
 
 @public()

@@ -28,6 +28,22 @@ _DENSE = 200  # unknowns of an eigenproblem that is solved whole
 _MULTIPLIERS, _MOST_MULTIPLIERS = 6, 96  # asked for at first, and where all of them exceed 1
 ONE = 1e-4  # from 1: the multiplier of a shift in time
 _VECTORS, _MORE_VECTORS = 20, 4  # of an eigenproblem, and for each period of a lag: the longer, the closer its roots
+DEGREE = 8
+STILL = 1e-9  # of a state's modulus: less is rounding
+_NOISE = 1e-13
+_FLAT = 1e-7  # of a state's largest modulus: less moves no more than rounding does
+_LOCAL = 1e-200  # of a state's largest modulus: not looked at closer
+_LOG = 12.0  # change of a logarithm over the period, from which on it counts as much as the rest
+_FINE = 20001  # places at which a profile is looked at to choose intervals
+_NODES = (1 - np.cos(np.pi * np.arange(DEGREE + 1) / DEGREE)) / 2  # Chebyshev's, both ends among them
+_TO_LEGENDRE = np.linalg.inv(legendre.legvander(2 * _NODES - 1, DEGREE))
+_DERIVATIVE = 2 * np.array([np.append(legendre.legder(row), 0.0) for row in np.eye(DEGREE + 1)])
+Course = Callable[[Array], Array]  # states (count, n) at shares of the period (count,)
+_AT_ONCE = 512  # points: one size, compiled once
+_STEPS = 25
+_CONVERGED = 1e-8  # of a last step, after which Newton's method leaves rounding
+_GAUSS, _WEIGHTS = (each / 2 for each in legendre.leggauss(DEGREE))
+_GAUSS = _GAUSS + 0.5
 
 
 class Linear(NamedTuple):
@@ -112,21 +128,6 @@ def _largest(found: Array) -> Array:
     found = np.asarray(found, complex)
     found = found[np.argsort(-np.abs(found))]
     return found[: max(_MULTIPLIERS, int((np.abs(found) >= 1 - ONE).sum()) + 1)]
-
-
-DEGREE = 8
-STILL = 1e-9  # of a state's modulus: less is rounding
-_NOISE = 1e-13
-_FLAT = 1e-7  # of a state's largest modulus: less moves no more than rounding does
-_LOCAL = 1e-200  # of a state's largest modulus: not looked at closer
-_LOG = 12.0  # change of a logarithm over the period, from which on it counts as much as the rest
-_FINE = 20001  # places at which a profile is looked at to choose intervals
-
-_NODES = (1 - np.cos(np.pi * np.arange(DEGREE + 1) / DEGREE)) / 2  # Chebyshev's, both ends among them
-_TO_LEGENDRE = np.linalg.inv(legendre.legvander(2 * _NODES - 1, DEGREE))
-_DERIVATIVE = 2 * np.array([np.append(legendre.legder(row), 0.0) for row in np.eye(DEGREE + 1)])
-
-Course = Callable[[Array], Array]  # states (count, n) at shares of the period (count,)
 
 
 class Places(NamedTuple):
@@ -269,14 +270,6 @@ def apart(profile: Profile, other: Course) -> float:
         slope, miss = profile.slope(theta + shift) / weight, (shown - profile(theta + shift)) / weight
         shift += float(np.clip((slope * miss).sum() / max((slope**2).sum(), 1e-300), -0.02, 0.02))
     return float((np.abs(shown - profile(theta + shift)) / weight).max())
-
-
-_AT_ONCE = 512  # points: one size, compiled once
-_STEPS = 25
-_CONVERGED = 1e-8  # of a last step, after which Newton's method leaves rounding
-
-_GAUSS, _WEIGHTS = (each / 2 for each in legendre.leggauss(DEGREE))
-_GAUSS = _GAUSS + 0.5
 
 
 class Direction(NamedTuple):

@@ -30,6 +30,10 @@ _PER_DECADE = 24
 _PER_RADIAN = 4  # of the phase of the delays
 _MOST = 1_000_000
 _NARROWEST = 1e-9  # relative width of an interval that is not halved any more: there the curves only touch zero
+_GAIN_STEP, _LARGEST_GAIN = 10.0, 1e6  # gain margins beyond are reported as none
+_ROUNDING = 1e-13  # of a root, relative to the bound on roots: nearer to the axis it is on it
+_ON_CIRCLE = 1e-9  # | |mu| - 1 | at a frequency refined to rounding, times the condition of mu
+_RESTS = 1e-11  # of log |mu|, towards frequency 0: less is rounding, of a curve that begins there
 
 
 def grid(poles: Array, longest: float, high: float) -> Array:
@@ -112,9 +116,6 @@ def _distinct(found: list[tuple[float, int]]) -> list[tuple[float, int]]:
         if not any(curve == other and w - at <= _NARROWEST * w for at, other in kept[-4:]):
             kept.append((w, curve))
     return kept
-
-
-_GAIN_STEP, _LARGEST_GAIN = 10.0, 1e6  # gain margins beyond are reported as none
 
 
 class Margin(NamedTuple):
@@ -366,11 +367,6 @@ class DelayLoop:
 def _nearest_to_one(factors: Array) -> float:
     """The least factor, or reciprocal of one."""
     return float(np.exp(np.abs(np.log(factors)).min(initial=np.inf)))
-
-
-_ROUNDING = 1e-13  # of a root, relative to the bound on roots: nearer to the axis it is on it
-_ON_CIRCLE = 1e-9  # | |mu| - 1 | at a frequency refined to rounding, times the condition of mu
-_RESTS = 1e-11  # of log |mu|, towards frequency 0: less is rounding, of a curve that begins there
 
 
 class CriticalDelay(NamedTuple):

@@ -35,6 +35,15 @@ from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.drawing import draw
 from fluidcc.surface import constructor, public
 
+_FIRST = 8  # steps in the shortest lag, to begin with
+_LEAST = 256  # steps in a run, to begin with
+_LOOKS = 256  # times at least at which lags that depend on the state are looked at, if there are as many steps
+_HALVINGS = 8
+_MOST_STEPS = 50_000_000
+_MOST_KEPT = 2**27  # numbers that are remembered
+_TOLERANCE = 1e-6
+_POINTS = 4096  # at once
+
 
 def vectors_of(equation: Equation, over: Any) -> tuple[str | None, Array]:
     """The parameter that is given in several values, and all parameters (points, m)."""
@@ -79,16 +88,6 @@ def bound_of(equation: Equation, lags: Array, longest: Any) -> float:
             raise InputError("longest_lag: needed, as lags depend on the state; give a bound")
         return positive("longest_lag", longest)
     return float(lags.max())
-
-
-_FIRST = 8  # steps in the shortest lag, to begin with
-_LEAST = 256  # steps in a run, to begin with
-_LOOKS = 256  # times at least at which lags that depend on the state are looked at, if there are as many steps
-_HALVINGS = 8
-_MOST_STEPS = 50_000_000
-_MOST_KEPT = 2**27  # numbers that are remembered
-_TOLERANCE = 1e-6
-_POINTS = 4096  # at once
 
 
 @constructor()

@@ -18,6 +18,10 @@ from jax import Array, lax
 from fluidcc.dde.history import History, Place, place
 from fluidcc.errors import InputError
 
+State = Any
+Memory = Any
+Lagged = Any
+
 
 @dataclasses.dataclass(frozen=True)
 class Method:
@@ -64,11 +68,6 @@ def method_named(name: str) -> Method:
     if not isinstance(name, str) or name not in METHODS:
         raise InputError(f"method: {repr(name)[:40]} is unknown; write one of {', '.join(METHODS)}")
     return METHODS[name]
-
-
-State = Any
-Memory = Any
-Lagged = Any
 
 
 class Clock(NamedTuple):

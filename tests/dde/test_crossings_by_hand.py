@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.dde import characteristic as zeros
-from fluidcc.dde import hopf, response
+from fluidcc.dde import characteristic, hopf, response
 from fluidcc.dde.delay_system import DelaySystem
 from fluidcc.dde.hopf import Crossing, _between, _range, _unstable, _zero
 from fluidcc.dde.response import _distinct, _refine, critical_delay, grid
@@ -205,17 +204,17 @@ def test_long_batches_are_counted_in_parts(monkeypatch: pytest.MonkeyPatch) -> N
 def test_roots_next_to_0_are_left_out_by_how_many_stay_there() -> None:
     """Those of least modulus, if within 1e-7 of the gains, or 1e-15^(1/3) and ten times for three at one place."""
     s = np.array([[2.0, 1e-8, -1.0, -5.0], [3.0, -1e-3, -1.0, np.nan]], complex)
-    assert zeros.without(s, 0, np.ones(2)) is s
-    found = zeros.without(s, 1, np.ones(2))
+    assert characteristic.without(s, 0, np.ones(2)) is s
+    found = characteristic.without(s, 1, np.ones(2))
     assert found[0].tolist()[:3] == [2.0, -1.0, -5.0]
     assert np.isnan(found[0, 3])
     assert found[1].tolist()[:3] == [3.0, -1e-3, -1.0]
-    assert zeros.without(s, 1, np.array([1.0, 2e4]))[1].tolist()[:2] == [3.0, -1.0]
-    assert zeros.without(s, 1, np.array([0.09, 1.0]))[0].tolist()[:2] == [2.0, 1e-8]
+    assert characteristic.without(s, 1, np.array([1.0, 2e4]))[1].tolist()[:2] == [3.0, -1.0]
+    assert characteristic.without(s, 1, np.array([0.09, 1.0]))[0].tolist()[:2] == [2.0, 1e-8]
     near = 10 * np.finfo(float).eps ** (1 / 3)
     for share, left in ((0.99, 1), (1.01, 4)):
         several = np.array([[5.0, near * share, 1j * near * share, -near * share]], complex)
-        assert np.isfinite(zeros.without(several, 3, np.ones(1))).sum() == left
+        assert np.isfinite(characteristic.without(several, 3, np.ones(1))).sum() == left
 
 
 def test_kept_sums_are_counted_as_chains() -> None:
@@ -226,7 +225,7 @@ def test_kept_sums_are_counted_as_chains() -> None:
         if A0.ndim == 2:
             A0 = A0[None]
         A = np.zeros((0, *A0.shape[1:])) if A is None else np.array(A, float)
-        return zeros.structural(SYSTEM(A0, A[None], np.array([tau], float)))
+        return characteristic.structural(SYSTEM(A0, A[None], np.array([tau], float)))
 
     assert count([[0.0]]) == 1
     assert count([[0.0, 1.0], [0.0, 0.0]]) == 2
@@ -240,7 +239,7 @@ def test_kept_sums_are_counted_as_chains() -> None:
     assert count([[-1.0]], [[[1.0]]], [1.0]) == 1
     # s - s_0 with x' = 2 x - 2 x(t - 1) has s^2 next, as 1 - 2 is not 0.
     assert count([[2.0]], [[[-2.0]]], [1.0]) == 1
-    assert zeros.structural(SYSTEM(np.zeros((0, 1, 1)), np.zeros((0, 0, 1, 1)), np.zeros((0, 0)))) == 0
+    assert characteristic.structural(SYSTEM(np.zeros((0, 1, 1)), np.zeros((0, 0, 1, 1)), np.zeros((0, 0)))) == 0
 
 
 def test_sizes_do_not_depend_on_units_of_states() -> None:
@@ -249,7 +248,7 @@ def test_sizes_do_not_depend_on_units_of_states() -> None:
     ratio = np.array([[1.0, 2.0**20], [2.0**-20, 1.0]])
     wanted = np.sqrt(10) + np.sqrt(2)
     for scale, tau in ((1.0, 1.0), (ratio, 3.0)):
-        found = zeros.size(SYSTEM((A0 * scale)[None], (A * scale)[None], [[tau]]))
+        found = characteristic.size(SYSTEM((A0 * scale)[None], (A * scale)[None], [[tau]]))
         assert found == pytest.approx([wanted], rel=EXACT)
 
 

@@ -15,7 +15,7 @@ import pytest
 import fluidcc as fc
 from fluidcc.compiling.settings import our_settings
 from fluidcc.dde import boundary, history, periodic, solution
-from fluidcc.dde import equation as kernels_module
+from fluidcc.dde import equation as equation_module
 from fluidcc.dde import integrate as integrate_module
 from fluidcc.dde.equation import Same
 from fluidcc.errors import InputError
@@ -522,8 +522,8 @@ def test_keys_of_one_object_are_equal() -> None:
 
 
 def test_functions_are_made_once_and_the_oldest_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels_module, "_FUNCTIONS", 2)
-    kernels = kernels_module.Kernels(None, (), (), 1)
+    monkeypatch.setattr(equation_module, "_FUNCTIONS", 2)
+    kernels = equation_module.Kernels(None, (), (), 1)
     made: list[str] = []
 
     def make(name: str) -> Any:
@@ -535,7 +535,7 @@ def test_functions_are_made_once_and_the_oldest_go(monkeypatch: pytest.MonkeyPat
 
 
 def test_lags_are_numbers_parameters_or_functions() -> None:
-    kernels = kernels_module.Kernels(
+    kernels = equation_module.Kernels(
         lambda t, x, past, p: [-p.k * past[2][0]], (2.0, "tau", lambda x, p: x[0] * p.k), ("k", "tau"), 1
     )
     x, vector = np.array([3.0]), np.array([5.0, 7.0])
@@ -544,7 +544,7 @@ def test_lags_are_numbers_parameters_or_functions() -> None:
         assert np.asarray(kernels.still(x, vector)).tolist() == [-15.0]
     assert [kernels.uses(name) for name in ("k", "tau")] == [True, False]
     assert kernels.timed is False
-    assert kernels_module.Kernels(lambda t, x, past, p: [t - x[0]], (1.0,), (), 1).timed is True
+    assert equation_module.Kernels(lambda t, x, past, p: [t - x[0]], (1.0,), (), 1).timed is True
 
 
 # -- multipliers --------------------------------------------------------------------------------------------------
