@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from fluidcc.errors import InputError
-from fluidcc.workloads.collectives import building
-from fluidcc.workloads.collectives.building import Building
-from fluidcc.workloads.collectives.graph import Graph
+from fluidcc.workloads.collectives import graph as building
+from fluidcc.workloads.collectives.graph import Building, Graph
 
 COLUMNS = ("source", "target", "size", "delay", "job", "iteration", "step", "channel", "after", "after_at")
 
