@@ -21,9 +21,8 @@ from fluidcc.surface import constructor, public
 from fluidcc.workloads.collectives.algorithms import KINDS
 from fluidcc.workloads.collectives.engines import engine_of
 from fluidcc.workloads.collectives.jobs import Job, Replay, Work, work_of
-from fluidcc.workloads.collectives.mapping import Laid, laid_out
+from fluidcc.workloads.collectives.mapping import Laid, NoRoomError, laid_out, placed
 from fluidcc.workloads.collectives.measures import chain_of, load_of, numbers_of, pauses_of, transfers_of
-from fluidcc.workloads.collectives.placement import NoRoomError, placed
 from fluidcc.workloads.collectives.validity import checked
 from fluidcc.workloads.fabrics.slowdowns import ends_of
 from fluidcc.workloads.fabrics.topology import Topology
