@@ -20,11 +20,10 @@ from fluidcc.results.metrics import jain
 from fluidcc.results.schema import plain
 from fluidcc.surface import constructor, public
 from fluidcc.workloads.collectives.algorithms import KINDS
-from fluidcc.workloads.collectives.engines import Outcome, engine_of
+from fluidcc.workloads.collectives.engines import Outcome, checked, engine_of
 from fluidcc.workloads.collectives.graph import Graph
 from fluidcc.workloads.collectives.jobs import Job, Replay, Work, work_of
 from fluidcc.workloads.collectives.mapping import Laid, NoRoomError, laid_out, placed
-from fluidcc.workloads.collectives.validity import checked
 from fluidcc.workloads.fabrics.slowdowns import ends_of
 from fluidcc.workloads.fabrics.topology import Topology
 
