@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     from fluidcc.theory.symbolic.model import symbolic as symbolic
     from fluidcc.workloads import collectives as collectives
     from fluidcc.workloads import fabrics as fabrics
-    from fluidcc.workloads.collectives.evaluate import collective as collective
+    from fluidcc.workloads.collectives.study import collective as collective
     from fluidcc.workloads.fabrics.evaluate import fabric as fabric
 
     delay = dde

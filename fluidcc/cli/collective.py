@@ -145,7 +145,7 @@ def command(
         output.make_folder(out, "--out")
     from pathlib import Path
 
-    from fluidcc.workloads.collectives.evaluate import collective
+    from fluidcc.workloads.collectives.study import collective
     from fluidcc.workloads.fabrics.evaluate import PRESET
 
     names = [name.strip() for name in scheme.split(",")]

@@ -181,7 +181,7 @@ def _cases(
 ) -> list[dict[str, Any]]:
     """All combinations of what is sent: those of a workload's flows, then those of a collective."""
     from fluidcc.surface import keywords
-    from fluidcc.workloads.collectives.evaluate import collective
+    from fluidcc.workloads.collectives.study import collective
     from fluidcc.workloads.fabrics.evaluate import fabric
 
     given = {name: value for name, value in traffic.items() if value is not None}
@@ -213,7 +213,7 @@ def _cases(
 def _varied(across: Sequence[str], given: Mapping[str, str]) -> dict[str, list[Any]]:
     """Values of each ``--across``."""
     from fluidcc.surface import keywords
-    from fluidcc.workloads.collectives.evaluate import collective
+    from fluidcc.workloads.collectives.study import collective
     from fluidcc.workloads.fabrics.evaluate import fabric
 
     alien = {"schemes", "topology", "seeds", "threads", "dask", "folder", "preset", "kinds"}

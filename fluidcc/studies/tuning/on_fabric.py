@@ -29,7 +29,7 @@ from fluidcc.studies.tuning.race import (
 from fluidcc.studies.tuning.space import Point, Space, point_of, space_of
 from fluidcc.surface import keywords, public
 from fluidcc.units import whole
-from fluidcc.workloads.collectives.evaluate import collective
+from fluidcc.workloads.collectives.study import collective
 from fluidcc.workloads.fabrics.evaluate import fabric
 from fluidcc.workloads.fabrics.shapes import named_topology
 from fluidcc.workloads.fabrics.study import LARGE, SMALL

@@ -20,12 +20,11 @@ from fluidcc.errors import InputError
 from fluidcc.workloads.collectives import CollectiveRun, Job, Replay, Schedule, engines
 from fluidcc.workloads.collectives import run as runs
 from fluidcc.workloads.collectives.engines import ENGINES, Outcome
-from fluidcc.workloads.collectives.evaluate import cases_of
 from fluidcc.workloads.collectives.graph import Graph
 from fluidcc.workloads.collectives.jobs import work_of
 from fluidcc.workloads.collectives.mapping import Laid, laid_out
 from fluidcc.workloads.collectives.schedule import Operation
-from fluidcc.workloads.collectives.study import CollectiveStudy
+from fluidcc.workloads.collectives.study import CollectiveStudy, cases_of
 from fluidcc.workloads.fabrics import named_topology
 from tests.workloads.collectives.test_measures import TOPOLOGY, outcome
 
