@@ -24,8 +24,7 @@ from fluidcc.units import TIME, quantity, whole
 from fluidcc.workloads.collectives.algorithms import KINDS
 from fluidcc.workloads.collectives.engines import engine_of
 from fluidcc.workloads.collectives.jobs import Job, Replay
-from fluidcc.workloads.collectives.jobs_file import jobs_and_lines
-from fluidcc.workloads.collectives.read import read_schedule
+from fluidcc.workloads.collectives.jobs_file import jobs_and_lines, read_schedule
 from fluidcc.workloads.collectives.run import Case, CollectiveRun, read_collective, run
 from fluidcc.workloads.collectives.schedule import Schedule
 from fluidcc.workloads.fabrics.evaluate import contenders, seeds_of
