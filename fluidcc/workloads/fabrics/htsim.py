@@ -10,7 +10,7 @@ from typing import Any
 from fluidcc.errors import InputError
 from fluidcc.scenario.dependencies import ANSWER, RECEIPT
 from fluidcc.surface import public
-from fluidcc.workloads.fabrics.hpcc_topology import LARGEST_NODE
+from fluidcc.workloads.fabrics.hpcc_files import LARGEST_NODE
 from fluidcc.workloads.fabrics.lines import LARGEST_LIST, Lines
 
 _EXPECTED = "a connection matrix: Nodes, Connections, then a line like 0->5 id 1 start 0 size 2000000 for each"

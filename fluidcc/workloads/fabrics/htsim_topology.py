@@ -8,7 +8,7 @@ import os
 from fluidcc.errors import InputError
 from fluidcc.surface import public
 from fluidcc.units import Rate
-from fluidcc.workloads.fabrics.hpcc_topology import LARGEST_NODE
+from fluidcc.workloads.fabrics.hpcc_files import LARGEST_NODE
 from fluidcc.workloads.fabrics.lines import Lines
 from fluidcc.workloads.fabrics.topology import Cable, Topology
 
