@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     from fluidcc.workloads import collectives as collectives
     from fluidcc.workloads import fabrics as fabrics
     from fluidcc.workloads.collectives.study import collective as collective
-    from fluidcc.workloads.fabrics.evaluate import fabric as fabric
+    from fluidcc.workloads.fabrics.study import fabric as fabric
 
     delay = dde
 

@@ -146,7 +146,7 @@ def command(
     from pathlib import Path
 
     from fluidcc.workloads.collectives.study import collective
-    from fluidcc.workloads.fabrics.evaluate import PRESET
+    from fluidcc.workloads.fabrics.study import PRESET
 
     names = [name.strip() for name in scheme.split(",")]
     if len(set(names)) < len(names):

@@ -90,8 +90,8 @@ def tune_on_fabric(
     if alien is not None:
         raise InputError(f"--{alien.replace('_', '-')}: flows on a fabric are those of --workload; leave it out")
     from fluidcc.studies.tuning.on_fabric import tune_fabric
-    from fluidcc.workloads.fabrics.evaluate import PRESET
     from fluidcc.workloads.fabrics.shapes import named_topology
+    from fluidcc.workloads.fabrics.study import PRESET
 
     place = SHAPE if request.topology == "incast" else request.topology
     scheme, devices = request.scheme, read(request.sources, request.port)
@@ -182,7 +182,7 @@ def _cases(
     """All combinations of what is sent: those of a workload's flows, then those of a collective."""
     from fluidcc.surface import keywords
     from fluidcc.workloads.collectives.study import collective
-    from fluidcc.workloads.fabrics.evaluate import fabric
+    from fluidcc.workloads.fabrics.study import fabric
 
     given = {name: value for name, value in traffic.items() if value is not None}
     varied = _varied(across, given)
@@ -214,7 +214,7 @@ def _varied(across: Sequence[str], given: Mapping[str, str]) -> dict[str, list[A
     """Values of each ``--across``."""
     from fluidcc.surface import keywords
     from fluidcc.workloads.collectives.study import collective
-    from fluidcc.workloads.fabrics.evaluate import fabric
+    from fluidcc.workloads.fabrics.study import fabric
 
     alien = {"schemes", "topology", "seeds", "threads", "dask", "folder", "preset", "kinds"}
     known = {*keywords(fabric), *keywords(collective), "collective", "packet_size"} - alien

@@ -27,10 +27,9 @@ from fluidcc.workloads.collectives.jobs import Job, Replay
 from fluidcc.workloads.collectives.jobs_file import jobs_and_lines, read_schedule
 from fluidcc.workloads.collectives.run import Case, CollectiveRun, read_collective, run
 from fluidcc.workloads.collectives.schedule import Schedule
-from fluidcc.workloads.fabrics.evaluate import contenders, seeds_of
 from fluidcc.workloads.fabrics.run_cache import code, folder_of, kept_or_made, signature
 from fluidcc.workloads.fabrics.shapes import named_topology
-from fluidcc.workloads.fabrics.study import check_ran, ratio, spread
+from fluidcc.workloads.fabrics.study import check_ran, contenders, ratio, seeds_of, spread
 from fluidcc.workloads.fabrics.topology import Topology
 
 if TYPE_CHECKING:

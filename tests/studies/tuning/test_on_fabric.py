@@ -79,7 +79,7 @@ def test_what_is_told(found: fc.studies.FabricTuning) -> None:
 
 def test_what_is_kept_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After an interruption the same call goes on where it was, and ends the same."""
-    from fluidcc.workloads.fabrics import evaluate
+    from fluidcc.workloads.fabrics import study as evaluate
 
     def never(*_: Any, **__: Any) -> None:
         raise AssertionError
