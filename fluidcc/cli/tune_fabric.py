@@ -239,7 +239,7 @@ def _varied(across: Sequence[str], given: Mapping[str, str]) -> dict[str, list[A
 def _arrivals(given: Mapping[str, Any], varied: Mapping[str, list[Any]], network: Topology) -> dict[str, str]:
     """For how long flows arrive, if nothing says so: the longest that a workload needs at the highest load."""
     from fluidcc.builders.workloads import load_of
-    from fluidcc.workloads.fabrics.mix import PATTERNS
+    from fluidcc.workloads.fabrics.traffic import PATTERNS
 
     both = {**{name: [value] for name, value in given.items()}, **varied}
     named = [each for each in both.get("workload", []) if each not in PATTERNS]
@@ -251,7 +251,7 @@ def _arrivals(given: Mapping[str, Any], varied: Mapping[str, list[Any]], network
 
 def _until(workload: str, load: float, network: Topology) -> float:
     """Return for how long a workload's flows arrive by default [s]."""
-    from fluidcc.workloads.fabrics.mix import mean_size
+    from fluidcc.workloads.fabrics.traffic import mean_size
 
     sent = _FLOWS * mean_size(workload) / (load * len(network.hosts))
     return min(max(sent, _SENT[0]), _SENT[1]) / network.host_rate
