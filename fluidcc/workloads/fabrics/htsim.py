@@ -18,15 +18,13 @@ from fluidcc.workloads.fabrics.hpcc_files import LARGEST_NODE
 from fluidcc.workloads.fabrics.lines import LARGEST_LIST, Lines
 from fluidcc.workloads.fabrics.topology import Cable, Topology
 
-_EXPECTED_CONNECTIONS = (
-    "a connection matrix: Nodes, Connections, then a line like 0->5 id 1 start 0 size 2000000 for each"
-)
+_CONNECTIONS = "a connection matrix: Nodes, Connections, then a line like 0->5 id 1 start 0 size 2000000 for each"
 _SAID = ("Nodes", "Connections", "Triggers", "Failures")
 _DONE = {"send_done_trigger": ANSWER, "recv_done_trigger": RECEIPT}
 _NUMBERS = ("start", "size", "id", "prio", "trigger", *_DONE)
 
 Row = tuple[Any, ...]
-_EXPECTED_TOPOLOGY = "htsim's topology: Nodes 16, Tiers 2, Podsize 16, then for each tier lines such as Radix_Down 4"
+_TOPOLOGY = "htsim's topology: Nodes 16, Tiers 2, Podsize 16, then for each tier lines such as Radix_Down 4"
 _HEAD = ("nodes", "tiers", "podsize")
 _GBPS, _NS = 1e9 / 8, 1e-9
 # Of a tier, and what htsim takes where it is not there; None: it must be.
@@ -85,7 +83,7 @@ def read_connections(path: str | os.PathLike[str]) -> list[tuple[Any, ...]]:
         If it is none, with the line; if links fail, which is not read; or if a flow waits for the first of several, or
         for ends of both kinds, which no flow here does.
     """
-    lines = Lines(path, _EXPECTED_CONNECTIONS, LARGEST_LIST)
+    lines = Lines(path, _CONNECTIONS, LARGEST_LIST)
     said: dict[str, int] = {}
     flows: list[_Connection] = []
     triggers: dict[int, _Trigger] = {}
@@ -249,7 +247,7 @@ def read_htsim_topology(path: str | os.PathLike[str]) -> Topology:
     InputError
         If it is none, with the line, or counts do not fit together.
     """
-    file, said = _numbers(Lines(path, _EXPECTED_TOPOLOGY))
+    file, said = _numbers(Lines(path, _TOPOLOGY))
     nodes, pod = file.head["nodes"], file.head["podsize"]
     pods = file.divided(nodes, pod, "Nodes over Podsize")
     tors = file.divided(pod, file.of(0, "radix_down"), "Podsize over Radix_Down of tier 0")
@@ -328,7 +326,7 @@ def _complete(name: str, head: dict[str, int], tiers: dict[int, dict[str, int]])
     """Check that nothing is missing, and fill in what htsim takes where a line is."""
     missing = next((key for key in _HEAD if key not in head), None)
     if missing is not None:
-        raise InputError(f"{name}: has no {missing.capitalize()}; give {_EXPECTED_TOPOLOGY}")
+        raise InputError(f"{name}: has no {missing.capitalize()}; give {_TOPOLOGY}")
     if head["tiers"] not in (2, 3) or head["nodes"] > LARGEST_NODE:
         raise InputError(f"{name}: has {head['tiers']} tiers and {head['nodes']:,} nodes; htsim has 2 or 3 tiers")
     absent = next((k for k in range(head["tiers"]) if k not in tiers), None)

@@ -309,7 +309,7 @@ def _measured(*runs: FabricRun) -> list[dict[str, float]]:
     columns = [(run.slowdown["size"].values, run.slowdown["slowdown"].values) for run in runs]
     same = all(np.array_equal(sizes, columns[0][0]) for sizes, _ in columns)  # else hosts send back to back
     found = []
-    for run, (sizes, slowdowns) in zip(runs, columns, strict=True):
+    for one, (sizes, slowdowns) in zip(runs, columns, strict=True):
         every = np.isfinite(sum(each for _, each in columns) if same else slowdowns)
         parts = {
             "p50": every,
@@ -322,8 +322,8 @@ def _measured(*runs: FabricRun) -> list[dict[str, float]]:
             name: float(np.percentile(slowdowns[which], PERCENTILES[name[:3]])) if which.any() else float("nan")
             for name, which in parts.items()
         }
-        measures["goodput"] = run.numbers["goodput_bytes_per_s"]
-        measures["queue_p99"] = max(run.numbers["queue_bytes"]["p99"], NO_QUEUE)
+        measures["goodput"] = one.numbers["goodput_bytes_per_s"]
+        measures["queue_p99"] = max(one.numbers["queue_bytes"]["p99"], NO_QUEUE)
         found.append(measures)
     return found
 
