@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from fluidcc import units
-from fluidcc.plotting.chart import scale_of
+from fluidcc.plotting.stability import scale_of
 from fluidcc.plotting.style import Picture, colour, figure, scaled
 from fluidcc.plotting.style import label as with_unit
 from fluidcc.plotting.sweeps import logarithmic

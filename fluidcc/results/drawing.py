@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "plot_bistable_region": "cycle_branches",
     "plot_branches": "branches",
-    "plot_chart": "chart",
+    "plot_chart": "stability",
     "plot_comparison": "traces",
     "plot_cycle": "cycle",
     "plot_cycle_branch": "cycle_branches",
