@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from fluidcc.plotting.style import Picture as Picture
 
 _HOMES = {
-    "plot_bistable_region": "cycle_branches",
-    "plot_branches": "branches",
+    "plot_bistable_region": "cycles",
+    "plot_branches": "cycles",
     "plot_chart": "stability",
     "plot_comparison": "traces",
-    "plot_cycle": "cycle",
-    "plot_cycle_branch": "cycle_branches",
+    "plot_cycle": "cycles",
+    "plot_cycle_branch": "cycles",
     "plot_delay_chart": "delay",
     "plot_front": "tuning",
     "plot_fit": "fits",
