@@ -23,7 +23,7 @@ _HOMES = {
     "plot_fit": "fits",
     "plot_load": "collectives",
     "plot_loop": "stability",
-    "plot_maps": "period_map",
+    "plot_maps": "recursion",
     "plot_packets": "tuning",
     "plot_race": "tuning",
     "plot_trial": "tuning",
