@@ -10,8 +10,7 @@ import numpy as np
 
 from fluidcc.dde.delay_system import Array
 from fluidcc.errors import InputError
-from fluidcc.explorer.knobs import TRAFFIC, Knob
-from fluidcc.explorer.settings import Setting
+from fluidcc.explorer.settings import TRAFFIC, Knob, Setting
 from fluidcc.explorer.views import no_equilibrium
 from fluidcc.studies.sweeps.chart import RootFinder
 

@@ -10,9 +10,9 @@ from bokeh.models import ColumnDataSource, FixedTicker, LinearColorMapper
 from contourpy import contour_generator
 
 from fluidcc.explorer.chart import Chart
-from fluidcc.explorer.knobs import Knob
 from fluidcc.explorer.picture import plain, put, source
 from fluidcc.explorer.root_plot import symlog
+from fluidcc.explorer.settings import Knob
 from fluidcc.units import show
 
 _RED_TO_BLUE = (  # ColorBrewer's RdBu: told apart also by those who see fewer colours

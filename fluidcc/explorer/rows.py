@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import param
 from panel.custom import JSComponent
 
-from fluidcc.explorer.knobs import Knob
+from fluidcc.explorer.settings import Knob
 
 # A slider reports the number of its move, and goes where the program says only once that has seen its last one.
 _SCRIPT = """
