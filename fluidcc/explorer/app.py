@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from urllib.parse import urlencode
 
 from fluidcc.errors import InputError
-from fluidcc.explorer.answers import Answer, answers, chart_of, is_compiled
+from fluidcc.explorer.answers import Answer, Chart, answers, chart_of, is_compiled
 from fluidcc.explorer.board import ASK_FOR_CHART, NO_CHART_YET, Board
-from fluidcc.explorer.chart import Chart
 from fluidcc.explorer.controls import Controls
 from fluidcc.explorer.devices import Devices
 from fluidcc.explorer.latest import ANSWERS, CHARTS, Latest

@@ -9,7 +9,7 @@ import numpy as np
 from bokeh.models import ColumnDataSource, FixedTicker, LinearColorMapper
 from contourpy import contour_generator
 
-from fluidcc.explorer.chart import Chart
+from fluidcc.explorer.answers import Chart
 from fluidcc.explorer.picture import plain, put, source
 from fluidcc.explorer.root_plot import symlog
 from fluidcc.explorer.settings import Knob

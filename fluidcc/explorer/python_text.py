@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from fluidcc.explorer.chart import Chart
+from fluidcc.explorer.answers import Chart
 from fluidcc.explorer.settings import MARKING, NETWORK, SCHEME, Setting
 from fluidcc.explorer.views import seeds_of
 

@@ -9,8 +9,7 @@ import pytest
 
 pytest.importorskip("bokeh", reason="needs bokeh: pip install 'fluidcc[explore]'")
 
-from fluidcc.explorer.answers import Answer
-from fluidcc.explorer.chart import Chart
+from fluidcc.explorer.answers import Answer, Chart
 from fluidcc.explorer.chart_plot import ChartPlot
 from fluidcc.explorer.distribution_plot import DistributionPlot
 from fluidcc.explorer.root_plot import RootPlot, symlog

@@ -9,8 +9,9 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.errors import InputError
+from fluidcc.explorer import answers as chart
 from fluidcc.explorer import answers as explorer_answers
-from fluidcc.explorer import chart, views
+from fluidcc.explorer import views
 from fluidcc.explorer.answers import answers
 from fluidcc.explorer.settings import Setting
 
