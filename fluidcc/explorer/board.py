@@ -9,14 +9,11 @@ from typing import Any
 import panel as pn
 
 from fluidcc.contract.registry import DEFAULT
-from fluidcc.explorer.chart_plot import ChartPlot
 from fluidcc.explorer.devices import Devices
-from fluidcc.explorer.distribution_plot import DistributionPlot
 from fluidcc.explorer.pieces import FOCUS, SMALL, error, quiet, status, text, wrapped
-from fluidcc.explorer.root_plot import RootPlot
+from fluidcc.explorer.plots import ChartPlot, DistributionPlot, QueuePlot, RatePlot, RootPlot
 from fluidcc.explorer.rows import Rows
 from fluidcc.explorer.settings import TOPOLOGIES, Setting, preset_names, schemes
-from fluidcc.explorer.time_plots import QueuePlot, RatePlot
 from fluidcc.explorer.tips import Tips
 
 _LEFT, _TALL, _LOW = 290, 235, 255  # pixels, for a page of 1280 by 800
