@@ -14,10 +14,9 @@ from fluidcc.explorer.answers import Answer, Chart, answers, chart_of, is_compil
 from fluidcc.explorer.board import ASK_FOR_CHART, NO_CHART_YET, Board
 from fluidcc.explorer.controls import Controls
 from fluidcc.explorer.devices import Devices
-from fluidcc.explorer.latest import ANSWERS, CHARTS, Latest
 from fluidcc.explorer.packets import Packets
 from fluidcc.explorer.pieces import error, numbers_table, quiet, status, verdict, words_of
-from fluidcc.explorer.places import Cell, Page
+from fluidcc.explorer.places import ANSWERS, CHARTS, Cell, Latest, Page
 from fluidcc.explorer.python_text import python_of
 from fluidcc.explorer.settings import Setting
 from fluidcc.explorer.side_by_side import Beside

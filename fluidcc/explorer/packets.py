@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 
 from fluidcc.explorer import views
 from fluidcc.explorer.board import Board
-from fluidcc.explorer.latest import PACKETS, Latest, OutdatedError
 from fluidcc.explorer.pieces import error, words_of
-from fluidcc.explorer.places import Place
+from fluidcc.explorer.places import PACKETS, Latest, OutdatedError, Place
 from fluidcc.explorer.settings import Setting
 
 

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 
 from fluidcc.explorer.answers import Answer, answers
 from fluidcc.explorer.board import Board
-from fluidcc.explorer.latest import Latest
 from fluidcc.explorer.pieces import error, words_of
-from fluidcc.explorer.places import Place
+from fluidcc.explorer.places import Latest, Place
 from fluidcc.explorer.settings import Setting
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.errors import InputError
-from fluidcc.explorer.latest import Latest, OutdatedError
+from fluidcc.explorer.places import Latest, OutdatedError
 from fluidcc.explorer.settings import Setting
 
 
