@@ -17,8 +17,7 @@ def explore(scenario: Scenario) -> Any:
         As of it.
     """
     require_panel()
-    from fluidcc.explorer.app import Explorer
-    from fluidcc.explorer.page import load
+    from fluidcc.explorer.app import Explorer, load
     from fluidcc.explorer.settings import Setting
 
     setting = Setting.of(scenario)

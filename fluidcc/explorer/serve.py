@@ -57,7 +57,7 @@ def server(port: int = 0) -> Server:
     os.environ["BOKEH_RESOURCES"] = "server"  # scripts and styles from here, and none from other hosts
     import panel as pn
 
-    from fluidcc.explorer.page import load, page
+    from fluidcc.explorer.app import load, page
 
     load()
     for _ in range(20 if port == 0 else 1):

@@ -23,7 +23,8 @@ def loaded() -> None:
     """Panel and what needs it, which take seconds to import: not where tests are only collected."""
     global answers, app, page, picture, places
     pytest.importorskip("panel", reason="needs panel: pip install 'fluidcc[explore]'")
-    from fluidcc.explorer import answers, app, page, places
+    from fluidcc.explorer import answers, app, places
+    from fluidcc.explorer import app as page
 
 
 def until(true: Callable[[], bool]) -> None:
