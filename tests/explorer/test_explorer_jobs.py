@@ -21,10 +21,9 @@ from fluidcc.explorer.settings import Setting
 @pytest.fixture(autouse=True, scope="module")
 def loaded() -> None:
     """Panel and what needs it, which take seconds to import: not where tests are only collected."""
-    global answers, app, page, picture, places
+    global answers, app, places, plots
     pytest.importorskip("panel", reason="needs panel: pip install 'fluidcc[explore]'")
-    from fluidcc.explorer import answers, app, places
-    from fluidcc.explorer import app as page
+    from fluidcc.explorer import answers, app, places, plots
 
 
 def until(true: Callable[[], bool]) -> None:
@@ -314,14 +313,15 @@ def test_a_bad_part_of_an_address_leaves_the_other(
 ) -> None:
     monkeypatch.setattr(app, "Page", Still)
     made: list[app.Explorer] = []
+    build = app.Explorer
 
     def make(*given: Any, **options: Any) -> app.Explorer:
-        made.append(app.Explorer(*given, **options))
+        made.append(build(*given, **options))
         return made[0]
 
-    monkeypatch.setattr(page, "Explorer", make)
-    monkeypatch.setattr(page.pn.state, "_location", SimpleNamespace(search=search))
-    page.page()
+    monkeypatch.setattr(app, "Explorer", make)
+    monkeypatch.setattr(app.pn.state, "_location", SimpleNamespace(search=search))
+    app.page()
     place: Any = made[0]._place
     assert made[0].setting.text("flows") == flows
     assert sum(job is made[0]._beside._answering for job, _ in place.jobs) == kept
