@@ -17,10 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from fluidcc.compiling.settings import our_settings
+from fluidcc.dde.delay_system import Array as Array
 from fluidcc.errors import InputError
 from fluidcc.surface import refuse_unknown
 
-Array = np.ndarray[Any, Any]
 # Names of columns and axes of the results.
 RESERVED = ("time", "root", "frequency", "stable", "reason", "boundary", "curve", "point", "name")
 _TRACED = (

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from fluidcc.workloads.fabrics.study import FabricStudy
 
-_PANELS = (("p50", "median"), ("p95", "95th percentile"), ("p99", "99th percentile"))
 _MARKS = "os^Dv<>P"
 _MOST_TICKS = 10
 _NARROW = 5  # an axis of slowdowns that spans less than this factor has more ticks
@@ -34,8 +33,8 @@ Bars = Mapping[str, Mapping[str, np.ndarray]]  # by traffic and scheme, a number
 def plot_slowdowns(study: FabricStudy, bins: Any = 10) -> Picture:
     """Slowdown by flow size: a panel for each percentile, a line for each scheme, 95 % intervals over seeds."""
     found = study.bins(bins)
-    picture, axes = figure(1, len(_PANELS), size=(4.1 * len(_PANELS), 3.9), sharey=True)
-    for axis, (name, text) in zip(axes[0], _PANELS, strict=True):
+    picture, axes = figure(1, len(_PERCENTILES), size=(4.1 * len(_PERCENTILES), 3.9), sharey=True)
+    for axis, (name, text) in zip(axes[0], _PERCENTILES.items(), strict=True):
         slowdown_panel(axis, found, name)
         axis.set_title(text, fontsize="medium")
     slowdown_axis(axes[0, 0])  # of all three, whose axis is one, and only once all is drawn

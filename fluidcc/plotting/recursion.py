@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fluidcc.theory.recursion.result import Rates
     from fluidcc.theory.recursion.windows import WindowLimit
 
-_MOST_LINES = 12  # more are drawn without a legend
+_MOST_LINES = 12  # more have no legend; of flows, those drawn one by one
 _SHOWN = {"time": units.TIME, "sent": units.RATE, "queue": units.SIZE}
 _PLAIN = ("T", "C", "C T")
 

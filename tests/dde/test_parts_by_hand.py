@@ -348,7 +348,7 @@ def confirmed(
         found = s.copy() if moved is None or steps == 0 else s + np.pad(moved, (0, s.shape[1] - len(moved)))
         return found, np.where(np.isin(np.arange(s.shape[1]), bad), 1e-3, 1e-16) * np.ones(s.shape)
 
-    monkeypatch.setattr(characteristic, "newton", fixed_points)
+    monkeypatch.setattr(characteristic, "newton", newton)
     s, residual, number, last = characteristic._confirmed(cast(Any, None), np.array([values], complex), count, **more)
     kept = np.isfinite(s[0])
     assert kept.sum() == number[0] == np.isfinite(residual[0]).sum()
@@ -447,7 +447,7 @@ def test_roots_that_stay_at_0_are_left_out_of_a_critical_delay(
         return response.CriticalDelay(1.5, 2.0, 0.0, "ok")
 
     monkeypatch.setattr(linear, "structural", structural)
-    monkeypatch.setattr(linear.critical, "critical_delay", critical_delay)
+    monkeypatch.setattr(linear.response, "critical_delay", critical_delay)
     system = SYSTEM([[-3.0]], [[[-4.0]], [[1.0]]], [0.5, 2.0])
     found = linear.critical_delay(system, 1, 0.25)
     assert found.state.startswith(said)
@@ -466,7 +466,7 @@ def test_roots_that_stay_at_0_are_left_out_of_a_critical_delay(
 def test_wrappers_pass_on_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """A line for all systems or for each; a number of roots, and threads."""
     asked: list[Any] = []
-    monkeypatch.setattr(linear.winding, "count_right", lambda system, line: asked.append(line) or 3)
+    monkeypatch.setattr(linear.characteristic, "count_right", lambda system, line: asked.append(line) or 3)
     monkeypatch.setattr(linear.characteristic, "roots", lambda system, count, threads: asked.append((count, threads)))
     monkeypatch.setattr(linear.characteristic, "abscissa", lambda system, threads: asked.append(threads))
     system = SYSTEM([[[-3.0]], [[-4.0]]], [[[-1.0]]], [0.5])
