@@ -21,9 +21,9 @@ from fluidcc.dde.newton import followed
 from fluidcc.dde.zeros import size, structural, without
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
-from fluidcc.results.dataset import DatasetResult, Row
-from fluidcc.results.drawing import draw
+from fluidcc.results.display import draw
 from fluidcc.results.grid import Grid
+from fluidcc.results.result import DatasetResult, Row
 from fluidcc.surface import constructor, public
 
 _CHUNK = 1024

@@ -23,8 +23,8 @@ from fluidcc.dde.mesh import DEGREE, Course, Profile, apart, everywhere, mesh_fo
 from fluidcc.dde.periodic import ONE
 from fluidcc.dde.settled import settled
 from fluidcc.errors import InputError
-from fluidcc.results.dataset import DatasetResult, Row
-from fluidcc.results.drawing import draw
+from fluidcc.results.display import draw
+from fluidcc.results.result import DatasetResult, Row
 from fluidcc.surface import constructor, public
 
 _INTERVALS = (16, 32, 64, 128, 256, 512, 1024)

@@ -19,7 +19,7 @@ from fluidcc.dde.characteristic import abscissa, roots
 from fluidcc.dde.delay_system import Array, DelaySystem, balance, real
 from fluidcc.dde.winding import count_right
 from fluidcc.errors import InputError
-from fluidcc.results.drawing import draw
+from fluidcc.results.display import draw
 from fluidcc.surface import constructor, public
 
 _GAIN_STEP, _LARGEST_GAIN = 10.0, 1e6  # gain margins beyond are reported as none

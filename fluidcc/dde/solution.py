@@ -23,8 +23,8 @@ from fluidcc.dde.kernels import Kernels, Same
 from fluidcc.dde.trial import stacked
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
-from fluidcc.results.dataset import DatasetResult, Row
-from fluidcc.results.drawing import draw
+from fluidcc.results.display import draw
+from fluidcc.results.result import DatasetResult, Row
 from fluidcc.surface import constructor, public
 
 _FIRST = 8  # steps in the shortest lag, to begin with

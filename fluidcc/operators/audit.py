@@ -33,7 +33,7 @@ from fluidcc.operators.counters import Counters, read_growth
 from fluidcc.operators.finding import Finding
 from fluidcc.operators.ports import ALL, PortGroup, alike, forgotten, read_ports, shown
 from fluidcc.operators.reach import Reach, reach
-from fluidcc.results.identity import Comparable
+from fluidcc.results.result import Comparable
 from fluidcc.scenario.frames import IN_BUFFER, framed, payloads, said, wire_share
 from fluidcc.scenario.model import Scenario
 from fluidcc.scenario.parameters import resolve

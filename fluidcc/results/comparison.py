@@ -15,11 +15,10 @@ from fluidcc.contract.models import Crosscheck
 from fluidcc.contract.registry import scheme_of
 from fluidcc.contract.tolerance import Tolerance
 from fluidcc.errors import InputError
-from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.differences import differences, measured
-from fluidcc.results.drawing import draw
+from fluidcc.results.display import draw, label
+from fluidcc.results.result import DatasetResult, Row
 from fluidcc.results.schema import plain
-from fluidcc.results.text import label
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.display import name_text
 from fluidcc.scenario.model import Scenario

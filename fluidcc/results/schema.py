@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from fluidcc.builders import toml_file
-from fluidcc.results.dataset import Parts
 from fluidcc.results.metrics import PERCENTILES, most_loaded
+from fluidcc.results.result import Parts
 from fluidcc.scenario.model import Scenario
 from fluidcc.version import VERSION
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fluidcc.builders.names import format_value
-from fluidcc.results.drawing import draw
-from fluidcc.results.identity import Comparable
+from fluidcc.results.display import draw
+from fluidcc.results.result import Comparable
 from fluidcc.results.schema import plain
 from fluidcc.studies.fitting.measured import Measured
 from fluidcc.studies.fitting.shares import Shares
 from fluidcc.surface import constructor, public
 
 if TYPE_CHECKING:
-    from fluidcc.results.drawing import Picture
+    from fluidcc.results.display import Picture
 
 
 @constructor()

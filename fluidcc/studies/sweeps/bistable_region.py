@@ -17,10 +17,9 @@ from fluidcc.dde.orbit import Orbit, solve_orbit
 from fluidcc.dde.orbit_branch import NO_DIRECTION, LawAt, next_fold, point_at
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
-from fluidcc.results.dataset import DatasetResult, Row
-from fluidcc.results.drawing import draw
+from fluidcc.results.display import draw, span
 from fluidcc.results.grid import Grid
-from fluidcc.results.text import span
+from fluidcc.results.result import DatasetResult, Row
 from fluidcc.scenario.model import Scenario
 from fluidcc.studies.sweeps.chart import RootFinder
 from fluidcc.studies.sweeps.cycle_branch import SMALLEST, STEPS, Laws, check_options, first_orbit, way_of

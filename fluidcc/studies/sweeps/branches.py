@@ -9,10 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from fluidcc.results.dataset import DatasetResult, Row
-from fluidcc.results.drawing import draw
+from fluidcc.results.display import draw, span
 from fluidcc.results.grid import Grid
-from fluidcc.results.text import span
+from fluidcc.results.result import DatasetResult, Row
 from fluidcc.studies.sweeps.grid import axis_text
 from fluidcc.surface import constructor, public
 

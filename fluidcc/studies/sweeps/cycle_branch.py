@@ -23,9 +23,8 @@ from fluidcc.dde.orbit_branch import Branch, follow
 from fluidcc.engines.fluid.network import REASONS, Network
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
-from fluidcc.results.dataset import DatasetResult, Row
-from fluidcc.results.drawing import draw
-from fluidcc.results.text import span
+from fluidcc.results.display import draw, span
+from fluidcc.results.result import DatasetResult, Row
 from fluidcc.scenario.model import Scenario
 from fluidcc.studies.sweeps.batch import Builder
 from fluidcc.studies.sweeps.chart import RootFinder

@@ -12,10 +12,9 @@ import xarray as xr
 from fluidcc.builders.names import format_value
 from fluidcc.errors import InputError
 from fluidcc.files import is_special, write_atomically, write_netcdf
-from fluidcc.results.dataset import DatasetResult, Row
-from fluidcc.results.drawing import draw
+from fluidcc.results.display import draw, shown
+from fluidcc.results.result import DatasetResult, Row
 from fluidcc.results.schema import METRICS
-from fluidcc.results.text import shown
 from fluidcc.studies.sweeps.constraints import Given, best_index, constraints_of, feasible
 from fluidcc.studies.sweeps.grid import axis_text
 from fluidcc.studies.sweeps.layout import words

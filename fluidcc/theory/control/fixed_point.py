@@ -12,8 +12,8 @@ import numpy as np
 
 from fluidcc.compiling.settings import our_settings
 from fluidcc.contract.registry import fluid_of
-from fluidcc.results.identity import Comparable
-from fluidcc.results.text import label, listed, shown
+from fluidcc.results.display import label, listed, shown
+from fluidcc.results.result import Comparable
 from fluidcc.scenario import html
 from fluidcc.scenario.display import name_text
 from fluidcc.scenario.model import Link, Scenario

@@ -23,9 +23,8 @@ from fluidcc.dde.delay_system import Array, DelaySystem
 from fluidcc.dde.response import DelayLoop
 from fluidcc.engines.fluid.network import network_of
 from fluidcc.errors import InputError
-from fluidcc.results.drawing import draw
-from fluidcc.results.identity import Comparable
-from fluidcc.results.text import shown
+from fluidcc.results.display import draw, shown
+from fluidcc.results.result import Comparable
 from fluidcc.scenario import html
 from fluidcc.scenario.model import Scenario, resolve, thresholds_in_bytes
 from fluidcc.surface import constructor, public

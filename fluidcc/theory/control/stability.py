@@ -11,7 +11,7 @@ import numpy as np
 from fluidcc.dde.characteristic import Abscissa, abscissa
 from fluidcc.dde.critical import critical_delay
 from fluidcc.errors import InputError, NoClosedFormError
-from fluidcc.results.text import label, shown
+from fluidcc.results.display import label, shown
 from fluidcc.scenario import html
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.surface import constructor, public

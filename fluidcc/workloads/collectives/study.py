@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fluidcc.errors import InputError
-from fluidcc.results.drawing import draw
-from fluidcc.results.identity import Comparable
+from fluidcc.results.display import draw
+from fluidcc.results.result import Comparable
 from fluidcc.results.schema import plain
 from fluidcc.surface import constructor, public
 from fluidcc.workloads.collectives.run import CollectiveRun
@@ -21,7 +21,7 @@ from fluidcc.workloads.fabrics.study import check_ran, ratio, spread
 from fluidcc.workloads.fabrics.topology import Topology
 
 if TYPE_CHECKING:
-    from fluidcc.results.drawing import Picture
+    from fluidcc.results.display import Picture
 
 _MOST_ROWS = 200_000  # of a table as text
 _SPREAD = ("time_s", "bus_bandwidth_bytes_per_s", "jain")

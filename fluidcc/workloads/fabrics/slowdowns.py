@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.errors import InputError
-from fluidcc.results.dataset import DatasetResult
+from fluidcc.results.result import DatasetResult
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario, base_rtt, resolve
 from fluidcc.scenario.round_trips import likeness, payload_base_rtt, propagation, slowest_rate

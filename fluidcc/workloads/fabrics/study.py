@@ -12,8 +12,8 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.errors import InputError
-from fluidcc.results.drawing import draw
-from fluidcc.results.identity import Comparable
+from fluidcc.results.display import draw
+from fluidcc.results.result import Comparable
 from fluidcc.results.schema import plain
 from fluidcc.surface import constructor, public
 from fluidcc.workloads.fabrics.hpcc_files import FlowList, write_fct, write_pfc
@@ -22,7 +22,7 @@ from fluidcc.workloads.fabrics.slowdowns import PERCENTILES, bin_ends
 from fluidcc.workloads.fabrics.topology import Topology
 
 if TYPE_CHECKING:
-    from fluidcc.results.drawing import Picture
+    from fluidcc.results.display import Picture
 
 SMALL, LARGE, LARGEST = 100e3, 1e6, 10e6  # bytes, of flows whose percentiles are compared
 NO_QUEUE = 10e3  # bytes: a few packets, below which queues are equal
