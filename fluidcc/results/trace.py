@@ -12,7 +12,7 @@ from fluidcc.files import read_netcdf, write_netcdf
 from fluidcc.results import metrics
 from fluidcc.results.display import draw, label, shown
 from fluidcc.results.result import DatasetResult, Parts, Row
-from fluidcc.results.saved import problem_of_trace
+from fluidcc.results.schema import problem_of_trace
 from fluidcc.surface import constructor, public
 from fluidcc.units import TIME, quantity, show
 

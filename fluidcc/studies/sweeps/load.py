@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fluidcc.errors import InputError
 from fluidcc.files import read_netcdf
-from fluidcc.results.saved import problem_of_sweep, problem_of_trace
+from fluidcc.results.schema import problem_of_sweep, problem_of_trace
 from fluidcc.results.trace import Trace
 from fluidcc.studies.sweeps.result import SweepResult
 from fluidcc.surface import public
