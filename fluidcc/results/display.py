@@ -18,7 +18,6 @@ from fluidcc import units
 if TYPE_CHECKING:
     from fluidcc.plotting.style import Picture as Picture
 
-
 # By what the key ends in: the longer first.
 _UNITS = (
     ("_bytes_per_s", units.RATE),

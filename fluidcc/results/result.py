@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from fluidcc.errors import InputError
-from fluidcc.scenario.html import folded, table
+from fluidcc.scenario.display import folded, table
 from fluidcc.surface import constructor
 
 if TYPE_CHECKING:

@@ -26,7 +26,6 @@ from fluidcc.version import VERSION
 if TYPE_CHECKING:
     import xarray as xr
 
-
 FLUID, HYBRID, PACKET = "fluid", "hybrid", "packet"
 ENGINES = (FLUID, HYBRID, PACKET)
 _DRAWN = (HYBRID, PACKET)  # engines that draw random numbers

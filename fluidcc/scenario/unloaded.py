@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import TYPE_CHECKING
 
 from fluidcc.scenario.model import Flow, Scenario, base_rtt
 from fluidcc.scenario.round_trips import hop_rates
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 def train(scenario: Scenario, flow: Flow, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -28,6 +31,8 @@ def train(scenario: Scenario, flow: Flow, sizes: np.ndarray) -> tuple[np.ndarray
     received, answered : ndarray
         [s], with the path's delays, not a feedback delay of the scheme.
     """
+    import numpy as np  # only here: a refused scenario needs none
+
     rates = np.array(hop_rates(scenario, flow), float)
     payload, packet = float(scenario.packet_size), float(scenario.wire_packet_of(flow))
     full = np.maximum(np.ceil(sizes / payload) - 1, 0)  # packets before the last

@@ -14,7 +14,7 @@ from fluidcc.compiling.settings import our_settings
 from fluidcc.contract.registry import fluid_of
 from fluidcc.results.display import label, listed, shown
 from fluidcc.results.result import Comparable
-from fluidcc.scenario import html
+from fluidcc.scenario import display as html
 from fluidcc.scenario.display import name_text
 from fluidcc.scenario.model import Link, Scenario
 from fluidcc.surface import constructor, public

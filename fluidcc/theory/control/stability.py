@@ -12,7 +12,7 @@ from fluidcc.dde.characteristic import Abscissa, abscissa
 from fluidcc.dde.critical import critical_delay
 from fluidcc.errors import InputError, NoClosedFormError
 from fluidcc.results.display import label, shown
-from fluidcc.scenario import html
+from fluidcc.scenario import display as html
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.surface import constructor, public
 from fluidcc.theory.control.fixed_point import Equilibrium
