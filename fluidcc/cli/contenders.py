@@ -187,8 +187,7 @@ def with_values(
     scheme: str, chosen: Mapping[str, Any], sets: list[str] | None, *, marks: bool = True, option: str = "--set"
 ) -> dict[str, Any]:
     """Options of `Topology.scenario`, with the values of --set that the scheme or the network has."""
-    from fluidcc.builders.names import known_names, split
-    from fluidcc.builders.replaced import changed_flow_control
+    from fluidcc.builders.names import changed_flow_control, known_names, split
 
     values: dict[str, Any] = {}
     for text, (name, value) in zip(sets or [], _pairs(sets or []), strict=True):
@@ -223,7 +222,7 @@ def with_values(
 
 def _changed(rule: Callable[[Any], RED | None], rate: Any, values: dict[str, Any]) -> RED | None:
     """Marking of a link of some rate with values of --set, which may be all that there is to it."""
-    from fluidcc.builders.replaced import changed_marking
+    from fluidcc.builders.names import changed_marking
 
     alone = {"kmin", "kmax", "pmax"} <= values.keys()
     try:

@@ -196,8 +196,7 @@ def _doubts(request: Request, given: dict[str, Any]) -> Iterator[str]:
 def _built(request: Request, swept: dict[str, Any]) -> Scenario:
     from fluidcc import builders as topologies
     from fluidcc.builders.common import with_chains_threshold
-    from fluidcc.builders.names import TOPOLOGIES, split
-    from fluidcc.builders.replaced import changed_flow_control, changed_marking, entries
+    from fluidcc.builders.names import TOPOLOGIES, changed_flow_control, changed_marking, entries, split
     from fluidcc.contract.presets import preset as preset_of
 
     if request.port is not None and not request.ports:
@@ -350,8 +349,7 @@ def is_switch(source: str, option: str = "--from: ") -> bool:
 
 def _from_file(request: Request, swept: dict[str, Any]) -> Scenario:
     from fluidcc.builders import toml_file as scenario_file
-    from fluidcc.builders.names import TOPOLOGIES
-    from fluidcc.builders.replaced import with_values
+    from fluidcc.builders.names import TOPOLOGIES, with_values
 
     if not os.path.isfile(request.topology):
         what = "no plain file" if os.path.exists(request.topology) else "no file"

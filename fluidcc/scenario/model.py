@@ -489,11 +489,11 @@ def refuse_losses(scenario: Scenario, engine: str) -> None:
 
 
 __all__ = [
+    "PFC",
+    "RED",
     "Failure",
     "Flow",
     "Link",
-    "PFC",
-    "RED",
     "Scenario",
     "Storm",
     "TrafficClass",

@@ -1,4 +1,4 @@
-"""Round trips without queueing, as the schemes that are configured with one count them, and a flow's time in an idle network."""
+"""Times without queueing: round trips, as the schemes that are configured with one count them, and whole flows."""
 
 from __future__ import annotations
 

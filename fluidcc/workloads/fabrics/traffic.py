@@ -9,8 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.builders.closed_loops import pair_flows, rebuild_flows
-from fluidcc.builders.workloads import SIZES, all_to_all_flows, incasts, load_of, permutation_flows, poisson_flows
+from fluidcc.builders.workloads import (
+    SIZES,
+    all_to_all_flows,
+    incasts,
+    load_of,
+    pair_flows,
+    permutation_flows,
+    poisson_flows,
+    rebuild_flows,
+)
 from fluidcc.errors import InputError
 from fluidcc.files import refuse_special
 from fluidcc.surface import constructor, public
