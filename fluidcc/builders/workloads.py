@@ -80,7 +80,7 @@ def poisson_flows(
     bytes_per_s = load_of(load) * hosts * rate
     table = distribution(sizes)
     at, share = np.array(table).T
-    mean = _mean_size(at, share)
+    mean = mean_of(at, share)
     generator = np.random.default_rng([seed, 0])
     count = generator.poisson(bytes_per_s / mean * until)
     start = np.sort(generator.uniform(0.0, until, count))
@@ -234,7 +234,7 @@ def checked(hosts: int, until: Any, rate: Any) -> tuple[int, float, float]:
     return hosts, until, rate
 
 
-def _mean_size(at: np.ndarray, share: np.ndarray) -> float:
+def mean_of(at: np.ndarray, share: np.ndarray) -> float:
     """Mean of a distribution whose sizes are uniform between those in the table [bytes]."""
     return float(np.sum(np.diff(share) * (at[1:] + at[:-1]) / 2))
 
@@ -336,7 +336,7 @@ def pair_flows(
     hosts, until, rate = checked(hosts, until, rate)
     pairs = whole(pairs, 1, _MOST_PAIRS, "pairs")
     at, share = np.array(distribution(sizes)).T
-    mean = _mean_size(at, share)
+    mean = mean_of(at, share)
     order = np.random.default_rng([seed, 3]).permutation(hosts)
     rows: list[Row] = []
     for pair in range(pairs):
