@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
+from fluidcc.cli import output
 from fluidcc.cli.request import Request, scenario_of
 from fluidcc.errors import InputError
 
@@ -29,7 +29,7 @@ def command(
         typer.Option(
             metavar="NAME=VALUES",
             help="Values of a parameter: a:b:n, log:a:b:n or v1,v2; repeat.",
-            autocompletion=complete.parameters,
+            autocompletion=o.complete_parameters,
         ),
     ],
     save_scenario: o.Save = None,

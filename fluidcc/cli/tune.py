@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
+from fluidcc.cli import output
 from fluidcc.cli.request import Request, is_switch, nic_of, scenario_of
 from fluidcc.cli.stability import counts_of
 from fluidcc.cli.trial import PICTURE as TRIAL
@@ -46,7 +46,7 @@ def command(
         typer.Option(
             metavar="NAME[=LO:HI]",
             help="Parameter to tune, and its range; kmin, kmax, pmax and g have one by default; repeat.",
-            autocompletion=complete.parameters,
+            autocompletion=o.complete_parameters,
         ),
     ],
     objective: Annotated[
