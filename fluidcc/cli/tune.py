@@ -12,10 +12,10 @@ import typer
 
 from fluidcc.cli import options as o
 from fluidcc.cli import output
+from fluidcc.cli.contenders import PICTURE as TRIAL
+from fluidcc.cli.contenders import table_of, tried
 from fluidcc.cli.request import Request, is_switch, nic_of, scenario_of
 from fluidcc.cli.stability import counts_of
-from fluidcc.cli.trial import PICTURE as TRIAL
-from fluidcc.cli.trial import table_of, tried
 from fluidcc.cli.tune_fabric import PICTURE, told_plateau, tune_on_fabric, usual_bounds, yardsticks_of
 from fluidcc.errors import InputError
 from fluidcc.scenario.frames import payloads
