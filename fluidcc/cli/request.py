@@ -331,20 +331,23 @@ def is_switch(source: str, option: str = "--from: ") -> bool:
     Raises
     ------
     InputError
-        If it does not exist or cannot be read.
+        If it does not exist, cannot be read, or has a NIC's settings as JSON.
     """
     refuse_special(source, "a config_db.json or a NIC's settings")  # it is read more than once
+    from fluidcc.operators.config_files import decoded
+    from fluidcc.operators.nvidia import EXPECTED_NIC
+    from fluidcc.operators.nvidia_text import refuse_json
+    from fluidcc.operators.switches import reader_of
+
     try:
         if Path(source).is_dir():
             return False
-        from fluidcc.operators.config_files import decoded
-        from fluidcc.operators.switches import reader_of
-
         text = decoded(read_bounded(source), "replace")
-        return _JSON.search(text) is not None or reader_of(text) is not None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "bad name"
         raise InputError(f"{option}{source[:200]}: {reason}; give a config_db.json or a NIC's settings") from None
+    refuse_json(text, f"{option}{source}", EXPECTED_NIC)
+    return _JSON.search(text) is not None or reader_of(text) is not None
 
 
 def _from_file(request: Request, swept: dict[str, Any]) -> Scenario:

@@ -13,7 +13,16 @@ from fluidcc.errors import InputError
 from fluidcc.operators.config_files import clip, label, listing, number, read_text
 from fluidcc.operators.nic_qos import NicQos, read_qos
 from fluidcc.operators.nvidia_settings import SETTINGS, UNUSED, canonical
-from fluidcc.operators.nvidia_text import PORT, base_name, dump_column, dump_lines, joined, spelled, text_lines
+from fluidcc.operators.nvidia_text import (
+    PORT,
+    base_name,
+    dump_column,
+    dump_lines,
+    joined,
+    refuse_json,
+    spelled,
+    text_lines,
+)
 from fluidcc.operators.unread_nics import vendor_of
 from fluidcc.scenario.frames import MTUS, active_mtu
 from fluidcc.surface import constructor, public
@@ -21,7 +30,7 @@ from fluidcc.surface import constructor, public
 if TYPE_CHECKING:
     from fluidcc.schemes.dcqcn import DCQCN
 
-_EXPECTED = "`key = value` text, the output of `mlxconfig query`, or the driver's folder of settings"
+EXPECTED_NIC = "`key = value` text, the output of `mlxconfig query`, or the driver's folder of settings"
 # First words of lines of mlnx_qos, which prints PFC, trust and classes; and how many of them tell it.
 _OF_MLNX_QOS, _ENOUGH = {"DCBX", "Priority", "dscp2prio", "PFC", "enabled", "tc"}, 3
 _NAMED = re.compile(r"[\w/.+-]+\((-?\d{1,20})\)", re.ASCII)  # True(1), ECN(0)
@@ -134,7 +143,9 @@ def read_nic(path: str | os.PathLike[str], port: int = 1) -> NicSettings:
         folder = False
     if folder:
         return _settings(_Found(name, port), _folder_lines(Path(path), name), name, unknown_listed=False)
-    plain = joined(read_text(path, _EXPECTED).splitlines())
+    text = read_text(path, EXPECTED_NIC)
+    refuse_json(text, name, EXPECTED_NIC)
+    plain = joined(text.splitlines())
     lines = [re.sub(r"^(>\s?)+", "", line) for line in plain]  # quoted in mail
     column, qos = dump_column(lines), read_qos("\n".join(lines))
     if column is None:
@@ -265,7 +276,7 @@ def _settings(found: _Found, lines: Iterator[tuple[str, ...]], source: str, *, u
         others = " and ".join(str(p) for p in sorted(found.others))
         have = f" for port {found.port} (it has port {others})" if others else ""
         named = "rpg_ai_rate" + (f" or RPG_AI_RATE_P{found.port}" if others else "")
-        raise InputError(f"{found.file}: has no DCQCN setting{have}; give {_EXPECTED}, with names such as {named}")
+        raise InputError(f"{found.file}: has no DCQCN setting{have}; give {EXPECTED_NIC}, with names such as {named}")
     ignored = [f"{name} = {given[name]:.15g}: {UNUSED[name](given[name])}" for name in given if name in UNUSED]
     ignored += [f"{name}: the source says N/A" for name in found.unset]
     ignored += [
@@ -309,14 +320,14 @@ def _refuse_others(found: _Found) -> None:
     InputError
     """
     if not found.given and len(_OF_MLNX_QOS.intersection(found.unknown)) >= _ENOUGH:
-        raise InputError(f"{found.file}: is the output of mlnx_qos, which has no DCQCN setting; give {_EXPECTED}")
+        raise InputError(f"{found.file}: is the output of mlnx_qos, which has no DCQCN setting; give {EXPECTED_NIC}")
 
 
 def _folder_lines(folder: Path, name: str) -> Iterator[tuple[str, str, str]]:
     seen = 0
 
     def unreadable(error: OSError) -> None:
-        raise InputError(f"{name}: cannot be read ({error.strerror}); give {_EXPECTED}")
+        raise InputError(f"{name}: cannot be read ({error.strerror}); give {EXPECTED_NIC}")
 
     for parent, folders, files in os.walk(folder, onerror=unreadable):
         folders.sort()

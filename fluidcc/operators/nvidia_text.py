@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from fluidcc.errors import InputError
-from fluidcc.operators.config_files import clip
+from fluidcc.operators.config_files import clip, label, listing
 from fluidcc.operators.nvidia_settings import canonical
 
 Line = tuple[str, ...]  # a name, its value, where it is, and what it will be from the next boot on
@@ -27,7 +27,31 @@ _SET = re.compile(r"([A-Za-z]\w*)=([^\s\"';]+)", re.ASCII)  # of `mlxconfig set 
 _REGISTRY = re.compile(r'\s*"(\w+)"=dword:([0-9a-f]{1,8})\s*', re.ASCII | re.IGNORECASE)  # of Windows, exported
 _ENABLING = re.compile(r"(roce_[nr]p)/enable/([0-7])\b", re.ASCII)  # a folder for each end, a file for each priority
 _OF_PACKETS = re.compile(r"\s*(?:active_)?mtu\b")
+_JSON_KEY = re.compile(r'"([^"\\\n]{1,100})"\s*:')
 _RULE = re.compile(r"\s*[:=*_-]{3,}\s*")
+
+
+def refuse_json(text: str, name: str, instead: str) -> None:
+    """Refuse a NIC's settings as JSON, which would be taken for a switch's configuration.
+
+    Parameters
+    ----------
+    text : str
+    name : str
+        Of the file.
+    instead : str
+        Forms of settings that are read.
+
+    Raises
+    ------
+    InputError
+        If keys of the text are settings of DCQCN.
+    """
+    keys = dict.fromkeys(_JSON_KEY.findall(text) if text.lstrip().startswith(("{", "[")) else ())
+    if found := [key for key in keys if canonical(base_name(key)) is not None]:
+        raise InputError(
+            f"{label(name)}: has a NIC's settings ({listing(found, 3)}) as JSON, which is not read; give {instead}"
+        )
 
 
 def joined(lines: list[str]) -> list[str]:
