@@ -13,8 +13,7 @@ from fluidcc.errors import InputError
 from fluidcc.operators.config_files import clip, label, listing, read_text
 from fluidcc.operators.config_forms import configurations, without_ports
 from fluidcc.operators.switches import SONIC, reader_of
-from fluidcc.operators.switches.blocks import doubt
-from fluidcc.operators.switches.description import Reader, tables_of
+from fluidcc.operators.switches.description import Reader, doubt, tables_of
 from fluidcc.units import Rate
 
 EXPECTED = "a SONiC switch's config_db.json"

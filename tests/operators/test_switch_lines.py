@@ -17,8 +17,7 @@ from fluidcc.operators.dialect import in_words
 from fluidcc.operators.finding import Finding
 from fluidcc.operators.ports import PortGroup, alike, read_ports
 from fluidcc.operators.switches import nvue, reader_of
-from fluidcc.operators.switches.blocks import indented
-from fluidcc.operators.switches.description import Curve, Description
+from fluidcc.operators.switches.description import Curve, Description, indented
 from fluidcc.units import Rate
 
 DATA = Path(__file__).parents[1] / "data" / "switches"

@@ -17,8 +17,7 @@ from fluidcc.operators.dialect import in_words
 from fluidcc.operators.finding import Finding, set_registers
 from fluidcc.operators.ports import read_ports
 from fluidcc.operators.switches import eos, junos, nvue, nxos, reader_of, sonic_show
-from fluidcc.operators.switches.blocks import doubt
-from fluidcc.operators.switches.description import ethernets, names
+from fluidcc.operators.switches.description import doubt, ethernets, names
 
 DATA = Path(__file__).parents[1] / "data" / "switches"
 LEAF = Path(__file__).parents[2] / "examples" / "leaf-100g" / "config_db.json"

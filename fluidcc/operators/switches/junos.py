@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Sequence
 
 from fluidcc.errors import InputError
-from fluidcc.operators.switches.blocks import braced, check_whole
 from fluidcc.operators.switches.description import (
     UNNAMED,
     Curve,
@@ -18,6 +17,8 @@ from fluidcc.operators.switches.description import (
     Lines,
     Words,
     alone,
+    braced,
+    check_whole,
     names,
     numbers,
     shaped,

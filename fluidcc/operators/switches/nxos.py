@@ -6,7 +6,6 @@ import dataclasses
 import re
 
 from fluidcc.operators.config_files import listing
-from fluidcc.operators.switches.blocks import check_whole, indented
 from fluidcc.operators.switches.description import (
     Curve,
     Description,
@@ -17,8 +16,10 @@ from fluidcc.operators.switches.description import (
     amount,
     averaged,
     bundled,
+    check_whole,
     code_points,
     ethernets,
+    indented,
     names,
     numbers,
     random_detect,
