@@ -179,7 +179,7 @@ def _of_several(ports: Sequence[PortGroup]) -> str:
 
 def _doubts(request: Request, given: dict[str, Any]) -> Iterator[str]:
     """Say where the devices would do otherwise than what runs, or may."""
-    from fluidcc.operators.nic_switches import off_in_words
+    from fluidcc.operators.nvidia import off_in_words
 
     port = request.ports[0].switch if request.ports else None
     if port is not None and port.assumed_rate and "rate" not in given:

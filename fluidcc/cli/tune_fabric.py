@@ -359,7 +359,7 @@ def _typed(
     """Commands for a setting, by the folder that they go to: of the ToR and the NIC, and of each tier."""
     from fluidcc.operators.commands import THRESHOLDS, commands_of
     from fluidcc.operators.devices import simulated
-    from fluidcc.operators.registers import REGISTERS
+    from fluidcc.operators.nvidia_settings import REGISTERS
 
     if devices is None or not point:
         return {}

@@ -15,10 +15,9 @@ from fluidcc.operators.capacity import PACKETS, advice, least_kmin, shown, thres
 from fluidcc.operators.capacity import most as most_bytes
 from fluidcc.operators.config_db import ConfigDB
 from fluidcc.operators.finding import Change, Finding, set_fields, set_registers, typed
-from fluidcc.operators.nic_switches import switched_off
-from fluidcc.operators.nvidia_settings import NEVER
+from fluidcc.operators.nvidia import switched_off
+from fluidcc.operators.nvidia_settings import BITS, NEVER
 from fluidcc.operators.reference_thresholds import guide, yardsticks
-from fluidcc.operators.registers import BITS
 from fluidcc.operators.roce_queue import choose_queue
 from fluidcc.operators.sonic import describe
 from fluidcc.scenario.model import RED, Scenario

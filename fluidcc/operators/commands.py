@@ -23,9 +23,8 @@ from fluidcc.operators.capacity import most
 from fluidcc.operators.config_db import ConfigDB
 from fluidcc.operators.json_patch import Patch, Patcher, pointer
 from fluidcc.operators.nvidia import NicSettings
-from fluidcc.operators.nvidia_settings import SETTINGS
+from fluidcc.operators.nvidia_settings import REGISTERS, SETTINGS, registers_of
 from fluidcc.operators.ports import PortGroup
-from fluidcc.operators.registers import REGISTERS, registers_of
 from fluidcc.operators.sonic import SwitchPort, threshold_fields
 from fluidcc.operators.switch_lines import BACK, NEW, files_of, in_order, threshold_text
 from fluidcc.operators.switches import SONIC

@@ -5,25 +5,26 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fluidcc.errors import InputError
 from fluidcc.operators.config_files import clip, label, listing, number, read_text
-from fluidcc.operators.nic_qos import NicQos, read_qos
-from fluidcc.operators.nvidia_settings import SETTINGS, UNUSED, canonical
+from fluidcc.operators.nvidia_settings import SETTINGS, SIDES, UNUSED, canonical, enabling
 from fluidcc.operators.nvidia_text import (
     PORT,
+    NicQos,
     base_name,
     dump_column,
     dump_lines,
     joined,
+    read_qos,
     refuse_json,
     spelled,
     text_lines,
+    vendor_of,
 )
-from fluidcc.operators.unread_nics import vendor_of
 from fluidcc.scenario.frames import MTUS, active_mtu
 from fluidcc.surface import constructor, public
 
@@ -342,3 +343,50 @@ def _folder_lines(folder: Path, name: str) -> Iterator[tuple[str, str, str]]:
                 yield file, "", ""
                 continue
             yield file, read_text(path, "one number per file").strip(), label(path)
+
+
+# -- switches that turn DCQCN off --------------------------------------------------------------------------
+
+
+_USUAL = 3  # RoCE's priority where no switch's file says it
+
+
+def switched_off(nic: NicSettings, priority: int, lossless: Collection[int] = ()) -> tuple[list[str], dict[str, int]]:
+    """Say what switches DCQCN off for a priority, and which settings of the NIC switch it on.
+
+    Parameters
+    ----------
+    nic : NicSettings
+    priority : int
+    lossless : collection of int
+        Further priorities to switch on with it.
+
+    Returns
+    -------
+    list of str
+        A reason for each switch that is off.
+    dict of str to int
+    """
+    whys: list[str] = []
+    wanted: dict[str, int] = {}
+    mask = nic.given.get("roce_cc_prio_mask")
+    if mask is not None and not int(mask) >> priority & 1:
+        whys.append(f"roce_cc_prio_mask = {int(mask)} leaves out priority {priority}")
+        wanted["ROCE_CC_PRIO_MASK"] = int(mask) | sum(1 << each for each in {priority, *lossless})
+    for side, effect in SIDES.items():
+        if nic.given.get(enabling(side, priority)) == 0:
+            name = f"roce_{side}/enable/{priority}"
+            whys.append(f"{name} = 0: {effect}")
+            wanted[name] = 1
+    return whys, wanted
+
+
+def off_in_words(nic: NicSettings, priority: int | None = None) -> str:
+    """Say of a run that the NIC would not send by DCQCN; empty if it would."""
+    whys, _ = switched_off(nic, _USUAL if priority is None else priority)
+    if algorithm := nic.given.get("roce_cc_algorithm"):
+        whys.append(f"ROCE_CC_ALGORITHM = {algorithm:g} is another algorithm")
+    if not whys:
+        return ""
+    which = f"priority {_USUAL}, usually RoCE's" if priority is None else f"priority {priority}"
+    return f"{nic.source}: DCQCN is off at this NIC for {which} ({'; '.join(whys)}); runs are as if it were on"

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from fluidcc.errors import InputError
 from fluidcc.operators.config_db import ConfigDB, Fields
+from fluidcc.operators.nvidia_settings import whole_of
 from fluidcc.operators.ports import PortGroup
-from fluidcc.operators.registers import whole_of
 from fluidcc.operators.switches.description import Lines, Words
 from fluidcc.units import SIZE, show
 

@@ -19,8 +19,7 @@ from fluidcc.operators.config_files import listing
 from fluidcc.operators.config_forms import configurations
 from fluidcc.operators.finding import Change, Finding
 from fluidcc.operators.headroom import needed
-from fluidcc.operators.nic_switches import off_in_words, switched_off
-from fluidcc.operators.nvidia import NicSettings
+from fluidcc.operators.nvidia import NicSettings, off_in_words, switched_off
 from fluidcc.operators.packet_check import after_packets
 from fluidcc.operators.pfc_watchdog import Watchdog
 from fluidcc.operators.sonic import SwitchPort, read_sonic

@@ -15,7 +15,7 @@ from fluidcc.operators import NicSettings, SwitchPort, capacity, checks, dcqcn_o
 from fluidcc.operators.commands import commands_of
 from fluidcc.operators.config_db import ConfigDB
 from fluidcc.operators.devices import Devices, simulated
-from fluidcc.operators.nic_switches import switched_off
+from fluidcc.operators.nvidia import switched_off
 from fluidcc.operators.ports import PortGroup, read_ports
 from fluidcc.operators.silences import speed, strays, whole
 from fluidcc.operators.switches import eos, junos, nvue, nxos, sonic_show
