@@ -298,7 +298,7 @@ def _flow_count(flows: Any, columns: dict[str, Any], swept: bool) -> tuple[int, 
 
 def _with_sources(request: Request, scheme: Any, given: dict[str, Any]) -> tuple[Any, SwitchPort | None]:
     """Parameters and the switch's port, from the devices that --from names."""
-    from fluidcc.operators.unmarked import unmarked
+    from fluidcc.operators.ports import unmarked
 
     port = None
     kinds = [is_switch(source) for source in request.sources or []]

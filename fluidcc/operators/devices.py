@@ -15,8 +15,7 @@ from fluidcc.operators.audit import worst_first
 from fluidcc.operators.behaviour import buffers_of
 from fluidcc.operators.config_files import listing
 from fluidcc.operators.nvidia import off_in_words
-from fluidcc.operators.ports import PortGroup, shown
-from fluidcc.operators.unmarked import unmarked
+from fluidcc.operators.ports import PortGroup, shown, unmarked
 from fluidcc.scenario.frames import payloads, said
 from fluidcc.scenario.model import RED
 from fluidcc.scenario.parameters import resolve, specs

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping
 from fluidcc.operators import NicSettings, SwitchPort
 from fluidcc.operators.finding import Change, Finding, set_fields
 from fluidcc.operators.headroom import needed
-from fluidcc.operators.pfc_watchdog import ERRDISABLE, least_time
-from fluidcc.operators.roce_queue import PFC_MAP
-from fluidcc.operators.traffic_class import TrafficClass
+from fluidcc.operators.port_fields import ERRDISABLE, least_time
+from fluidcc.operators.roce_queue import PFC_MAP, TrafficClass
 from fluidcc.units import RATE, SIZE, show
 
 STOPS_ANOTHER = "PAUSE stops another queue"

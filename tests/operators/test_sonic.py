@@ -8,7 +8,7 @@ import pytest
 
 from fluidcc.errors import InputError
 from fluidcc.operators import read_sonic
-from fluidcc.operators.pfc_watchdog import Watchdog
+from fluidcc.operators.port_fields import Watchdog
 
 SAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g" / "config_db.json"
 SMALL = {
