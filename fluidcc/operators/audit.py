@@ -21,18 +21,17 @@ from fluidcc.operators import (
     dialect,
     hosts,
     lossless,
-    packet_check,
     queue_mismatch,
     read_nic,
     silences,
 )
+from fluidcc.operators.behaviour import Reach, reach
 from fluidcc.operators.commands import Commands, commands_of
 from fluidcc.operators.config_db import Assumed, ConfigDB
 from fluidcc.operators.counted import Conditions, Counted, judge
 from fluidcc.operators.counters import Counters, read_growth
 from fluidcc.operators.finding import Finding
 from fluidcc.operators.ports import ALL, PortGroup, alike, forgotten, read_ports, shown
-from fluidcc.operators.reach import Reach, reach
 from fluidcc.results.result import Comparable
 from fluidcc.scenario.frames import IN_BUFFER, framed, payloads, said, wire_share
 from fluidcc.scenario.model import Scenario
@@ -74,7 +73,7 @@ class Audit(Comparable):
         Whether the fixed point is stable, and reached from a start at line rate.
     behaviour : dict or None
         Metrics late after a start at line rate (`fluidcc.operators.behaviour.measured`), and under ``packets`` those
-        of the packet engine (`fluidcc.operators.packet_check.packets`).
+        of the packet engine (`fluidcc.operators.behaviour.packets`).
     names : tuple of str
         Ports that are set like this one.
     others : tuple of Audit
@@ -464,7 +463,7 @@ def _late(switch: SwitchPort, flows: int, ran: _Runs) -> Iterator[Finding]:
     hybrid, packets = judged(ran.behaviour), ran.behaviour["packets"]
     if packets is not None:
         whose = behaviour.buffer_in_words(switch)
-        yield from packet_check.after_packets(hybrid, ran.behaviour, packets, ran.packet, judged, whose)
+        yield from behaviour.after_packets(hybrid, ran.behaviour, packets, ran.packet, judged, whose)
         return
     yield from hybrid
     if ran.behaviour["engine"] != "fluid" and not any(
@@ -523,8 +522,8 @@ def _run(switch: SwitchPort, scheme: DCQCN, flows: int, rtt: float, packets: int
 
     behaves = behaviour.measured(together, late, switch.name)
     refereed = None
-    if packets and flows <= packet_check.MOST_FLOWS:
-        refereed = packet_check.packets(together, packets, switch.name)
+    if packets and flows <= behaviour.MOST_PACKET_FLOWS:
+        refereed = behaviour.packets(together, packets, switch.name)
     packet = payload + IN_BUFFER
     return _Runs(scenario, fixed_point, reached, {**behaves, "packets": refereed}, packet, payload, late["queue_bytes"])
 

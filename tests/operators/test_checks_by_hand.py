@@ -13,13 +13,12 @@ import fluidcc as fc
 from fluidcc.cli.audit import print_audit
 from fluidcc.operators import checks, lossless
 from fluidcc.operators.audit import Audit
-from fluidcc.operators.behaviour import _percent, behaviour
+from fluidcc.operators.behaviour import _percent, after_packets, behaviour
 from fluidcc.operators.config_db import ConfigDB, configurations
 from fluidcc.operators.config_files import listing
 from fluidcc.operators.finding import Change, Finding
 from fluidcc.operators.headroom import needed
 from fluidcc.operators.nvidia import NicSettings, off_in_words, switched_off
-from fluidcc.operators.packet_check import after_packets
 from fluidcc.operators.port_fields import Watchdog
 from fluidcc.operators.ports import unmarked
 from fluidcc.operators.roce_queue import TrafficClass

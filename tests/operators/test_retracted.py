@@ -12,9 +12,9 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.operators import behaviour, capacity, checks, dialect, lossless, silences
+from fluidcc.operators.behaviour import after_packets
 from fluidcc.operators.config_db import Assumed, ConfigDB
 from fluidcc.operators.finding import Finding
-from fluidcc.operators.packet_check import after_packets
 from fluidcc.operators.ports import read_ports
 from fluidcc.operators.sonic import SwitchPort, read_sonic
 from fluidcc.operators.switches.description import Words
