@@ -19,9 +19,7 @@ from fluidcc.operators import (
     checks,
     dcqcn_of,
     dialect,
-    hosts,
     lossless,
-    queue_mismatch,
     read_nic,
     silences,
 )
@@ -418,7 +416,7 @@ def _as_read(
     in_buffer = [size + IN_BUFFER for size in sizes]
     if switch.paused_in_vain:
         stray = [each for each in lossless.traffic(switch, nic) if each.what == lossless.STOPS_ANOTHER]
-        return [*silences.whole(switch), *(stray or queue_mismatch.paused_in_vain(switch))]
+        return [*silences.whole(switch), *(stray or lossless.paused_in_vain(switch))]
     return [
         *silences.whole(switch),
         *silences.speed(switch),
@@ -426,14 +424,14 @@ def _as_read(
         *checks.shaper(switch),
         *checks.algorithm(nic),
         *checks.next_boot(nic),
-        *queue_mismatch.marked_in_vain(switch),
+        *lossless.marked_in_vain(switch),
         *checks.marking(switch),
         *checks.scaling(switch, config, trip),
         *capacity.packets_and_thresholds(switch, in_buffer),
         *capacity.room(switch),
         *checks.buffers(switch, in_buffer),
         *lossless.traffic(switch, nic),
-        *hosts.host(switch, nic),
+        *lossless.host(switch, nic),
         *lossless.headroom(switch),
         *lossless.watchdog(switch),
         *checks.nic(switch, nic, _scheme_of(nic)[0]),

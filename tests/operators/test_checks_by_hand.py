@@ -17,7 +17,7 @@ from fluidcc.operators.behaviour import _percent, after_packets, behaviour
 from fluidcc.operators.config_db import ConfigDB, configurations
 from fluidcc.operators.config_files import listing
 from fluidcc.operators.finding import Change, Finding
-from fluidcc.operators.headroom import needed
+from fluidcc.operators.lossless import needed
 from fluidcc.operators.nvidia import NicSettings, off_in_words, switched_off
 from fluidcc.operators.port_fields import Watchdog
 from fluidcc.operators.ports import unmarked

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fluidcc.errors import InputError
-from fluidcc.operators import NicSettings, SwitchPort, capacity, checks, dcqcn_of, hosts, lossless, read_nic, read_sonic
+from fluidcc.operators import NicSettings, SwitchPort, capacity, checks, dcqcn_of, lossless, read_nic, read_sonic
 from fluidcc.operators.commands import commands_of
 from fluidcc.operators.config_db import ConfigDB
 from fluidcc.operators.devices import Devices, simulated
@@ -180,7 +180,7 @@ def test_the_hosts_priority_of_roces_dscp_needs_pfc(priority: int, wrong: bool, 
     """PFC of host and switch agreed, and the host's map of DSCPs to priorities was not read."""
     given = nic(tmp_path, f"RPG_AI_RATE_P1=5\n{QOS.format(priority)}")
     port = read_sonic(written(tmp_path, LEAF), PORT)
-    found = {each.what: each for each in hosts.host(port, given)}
+    found = {each.what: each for each in lossless.host(port, given)}
     what = "the host sends RoCE by a priority without PFC"
     assert (what in found) is wrong
     if wrong:

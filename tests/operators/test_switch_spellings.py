@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fluidcc.errors import InputError
-from fluidcc.operators import SwitchPort, lossless, queue_mismatch, read_sonic, silences
+from fluidcc.operators import SwitchPort, lossless, read_sonic, silences
 from fluidcc.operators.audit import _as_read
 from fluidcc.operators.checks import marking
 from fluidcc.operators.config_db import ConfigDB
@@ -329,7 +329,7 @@ def test_pfc_is_turned_on_for_all_queues_that_mark_at_once(tmp_path: Path) -> No
     assert values == {",".join(map(str, sorted({5, *alone})))}
     stopped = dataclasses.replace(found[-1].switch, marking_alone=())
     assert not stopped.paused_in_vain
-    assert [*queue_mismatch.marked_in_vain(stopped)] == []
+    assert [*lossless.marked_in_vain(stopped)] == []
     assert [*lossless.traffic(stopped, None)]
 
 
