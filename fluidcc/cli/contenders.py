@@ -415,7 +415,7 @@ def _tried(
 
 def _public(scheme: str, devices: Any) -> dict[str, dict[str, float]]:
     """Thresholds that others use at the speed of the switch's ports, but for the present ones."""
-    from fluidcc.operators.reference_thresholds import yardsticks
+    from fluidcc.operators.thresholds import yardsticks
 
     if scheme != "dcqcn" or devices is None or not devices.hosts:
         return {}

@@ -292,8 +292,7 @@ def _bounds(
 
 def usual_bounds(rate: Rate, cases: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, Any]]:
     """No Kmin below the queue of bursts alone, and no threshold beyond twice what anybody uses at this rate."""
-    from fluidcc.operators.capacity import queue_of_bursts
-    from fluidcc.operators.reference_thresholds import yardsticks
+    from fluidcc.operators.thresholds import queue_of_bursts, yardsticks
     from fluidcc.scenario.frames import IN_BUFFER
     from fluidcc.units import COUNT, SIZE
 
@@ -345,7 +344,7 @@ def _present(
 
 def yardsticks_of(scheme: str, rate: Rate, present: Mapping[str, float]) -> dict[str, dict[str, float]]:
     """Settings with the thresholds that others use, the rest as at present."""
-    from fluidcc.operators.reference_thresholds import yardsticks
+    from fluidcc.operators.thresholds import yardsticks
 
     if scheme != "dcqcn" or not {"kmin", "kmax"} <= present.keys():
         return {}

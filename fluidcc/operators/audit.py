@@ -15,13 +15,13 @@ from fluidcc.operators import (
     NicSettings,
     SwitchPort,
     behaviour,
-    capacity,
     checks,
     dcqcn_of,
     dialect,
     lossless,
     read_nic,
     silences,
+    thresholds,
 )
 from fluidcc.operators.behaviour import Reach, reach
 from fluidcc.operators.commands import Commands, commands_of
@@ -323,7 +323,7 @@ def audit(
         ran = None
         if switch.red is not None and not any(f.severity == "bad" and f.what in checks.UNUSABLE for f in findings):
             same = (switch.rate, switch.red, switch.pauses, switch.buffer_size, switch.beta, switch.static_th)
-            same += (capacity.most(switch),)
+            same += (thresholds.most(switch),)
             if same not in runs:
                 runs[same] = _worst([_run(switch, scheme, flows, trip, packets, size) for size in sizes])
             ran = runs[same]
@@ -427,8 +427,8 @@ def _as_read(
         *lossless.marked_in_vain(switch),
         *checks.marking(switch),
         *checks.scaling(switch, config, trip),
-        *capacity.packets_and_thresholds(switch, in_buffer),
-        *capacity.room(switch),
+        *thresholds.packets_and_thresholds(switch, in_buffer),
+        *thresholds.room(switch),
         *checks.buffers(switch, in_buffer),
         *lossless.traffic(switch, nic),
         *lossless.host(switch, nic),
@@ -451,7 +451,7 @@ def _counts(findings: Sequence[Finding]) -> tuple[int, ...]:
 
 def _late(switch: SwitchPort, flows: int, ran: _Runs) -> Iterator[Finding]:
     """Yield what the flows do late, by packets where these contradict the faster engine."""
-    red, limit = switch.red, capacity.most(switch)
+    red, limit = switch.red, thresholds.most(switch)
     if red is None:
         return
 
@@ -512,7 +512,7 @@ def _run(switch: SwitchPort, scheme: DCQCN, flows: int, rtt: float, packets: int
     from fluidcc.theory.control.equilibrium import equilibrium
 
     fixed_point, late = equilibrium(scenario), behaviour.late(scenario)
-    reached = reach(scenario, fixed_point, late["queue_bytes"], capacity.most(switch))
+    reached = reach(scenario, fixed_point, late["queue_bytes"], thresholds.most(switch))
 
     def together(seed: int) -> Scenario:
         most = min(flows, behaviour.MOST_FLOWS + 1)

@@ -14,8 +14,8 @@ from fluidcc.engines.run import simulate
 from fluidcc.engines.run_many import Place, run_all
 from fluidcc.errors import InputError
 from fluidcc.operators import SwitchPort
-from fluidcc.operators.capacity import shown
 from fluidcc.operators.finding import Finding
+from fluidcc.operators.thresholds import shown
 from fluidcc.progress import Bar
 from fluidcc.scenario.frames import framed
 from fluidcc.scenario.model import PFC, RED, Scenario, resolve

@@ -19,7 +19,6 @@ from typing import Any
 
 from fluidcc.errors import InputError
 from fluidcc.files import write_atomically
-from fluidcc.operators.capacity import most
 from fluidcc.operators.config_db import ConfigDB
 from fluidcc.operators.json_patch import Patch, Patcher, pointer
 from fluidcc.operators.nvidia import NicSettings
@@ -29,6 +28,7 @@ from fluidcc.operators.sonic import SwitchPort, threshold_fields
 from fluidcc.operators.switch_lines import BACK, NEW, files_of, in_order, threshold_text
 from fluidcc.operators.switches import SONIC
 from fluidcc.operators.switches.description import Words
+from fluidcc.operators.thresholds import most
 from fluidcc.surface import constructor, public
 from fluidcc.units import SIZE, show
 

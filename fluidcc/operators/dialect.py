@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import re
 
-from fluidcc.operators.capacity import advice
 from fluidcc.operators.finding import SWITCH, Finding
 from fluidcc.operators.sonic import SwitchPort
 from fluidcc.operators.switches import SONIC
 from fluidcc.operators.switches.description import Words
+from fluidcc.operators.thresholds import advice
 
 # Names of SONiC's fields and tables within sentences.
 _FIELDS = {

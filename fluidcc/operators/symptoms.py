@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from fluidcc.operators.counters.model import NicCounters, PortCounters
 from fluidcc.operators.finding import Finding
 from fluidcc.operators.lossless import needed
-from fluidcc.operators.mark_bounds import highest_share, ramp_bound
 from fluidcc.operators.sonic import SwitchPort
+from fluidcc.operators.thresholds import highest_share, ramp_bound
 from fluidcc.units import SIZE, show
 
 STORM = "a port is paused without end"
