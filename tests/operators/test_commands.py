@@ -17,9 +17,8 @@ from fluidcc.cli.app import run
 from fluidcc.cli.audit import FAILED
 from fluidcc.errors import InputError
 from fluidcc.operators import NicSettings, commands, dcqcn_of, read_nic, read_sonic
-from fluidcc.operators.commands import FILES, Commands, commands_of
+from fluidcc.operators.commands import FILES, Commands, commands_of, pointer
 from fluidcc.operators.config_db import ConfigDB
-from fluidcc.operators.json_patch import pointer
 from fluidcc.operators.nvidia_settings import REGISTERS, SETTINGS, register_of
 from fluidcc.operators.ports import alike, read_ports, staying
 from tests.operators.short_audits import short_audits
