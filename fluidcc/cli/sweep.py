@@ -18,7 +18,7 @@ EXAMPLES = (
     "fluidcc sweep dcqcn --over kmin=5KB:80KB:6 --over g=1/1024,1/256,1/64",
     "fluidcc sweep dcqcn --over flows=2:16:8 --until 50ms --plot flows.png",
 )
-_HANDED = "packets that meet hold the flows down there, or the queue is beyond the buffer"
+_HANDED = "the hybrid does not hold there (marks of single packets slow the flows, or the buffer is full)"
 
 
 @o.takes_scenario

@@ -50,7 +50,7 @@ class Equilibrium(Comparable):
         Where there is no fixed point, or none can be solved for: how a run ends. Numbers of links and flows are then
         its means.
     searched : str or None
-        Where the others were searched for, and how.
+        Rates at which others were looked for, and how, or why there is no other.
     others : tuple of Equilibrium
         Those that were found; of unequal rates of equal flows one of each kind.
     members : tuple of (int, float)
