@@ -20,11 +20,11 @@ from typing import Any
 from fluidcc.errors import InputError
 from fluidcc.files import write_atomically
 from fluidcc.operators.config_db import ConfigDB
+from fluidcc.operators.dialect import BACK, NEW, files_of, in_order, threshold_text
 from fluidcc.operators.nvidia import NicSettings
 from fluidcc.operators.nvidia_settings import REGISTERS, SETTINGS, registers_of
 from fluidcc.operators.ports import PortGroup
 from fluidcc.operators.sonic import SwitchPort, threshold_fields
-from fluidcc.operators.switch_lines import BACK, NEW, files_of, in_order, threshold_text
 from fluidcc.operators.switches import SONIC
 from fluidcc.operators.switches.description import Words
 from fluidcc.operators.thresholds import most

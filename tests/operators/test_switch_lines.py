@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fluidcc.errors import InputError
-from fluidcc.operators import switch_lines
+from fluidcc.operators import dialect
 from fluidcc.operators.commands import Commands, commands_of
 from fluidcc.operators.config_db import Assumed
 from fluidcc.operators.dialect import in_words
@@ -269,7 +269,7 @@ def test_fill_levels_are_whole_percents(
     whole: float | None, kmin: float | None, kmax: float, wanted: dict[str, str] | str, said: int
 ) -> None:
     notes: list[str] = []
-    levels, missing = switch_lines._levels(whole, {"kmin": kmin, "kmax": kmax}, notes)
+    levels, missing = dialect._levels(whole, {"kmin": kmin, "kmax": kmax}, notes)
     assert levels == (wanted if isinstance(wanted, dict) else {})
     assert len(notes) == said
     assert (wanted in missing) if isinstance(wanted, str) else (missing == "")
