@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import re
 
-from fluidcc.operators.config_files import listing
 from fluidcc.operators.switches.blocks import check_whole, indented
 from fluidcc.operators.switches.description import (
     Curve,
@@ -195,7 +194,8 @@ def read(text: str) -> Description:
             port.by_dscp = port.dscps is not None
         _take_unapplied(port, known)
     if untold:
-        found.notes.append(f"no line of mtu for {listing(untold)}: taken as {_MTU} B, the default of NX-OS")
+        more = f" and {len(untold) - 8} more" if untold[8:] else ""
+        found.notes.append(f"no line of mtu for {', '.join(untold[:8])}{more}: taken as {_MTU} B, the default of NX-OS")
     if others := sorted(known.others & {each for sets in known.sets.values() for each in sets}):
         found.notes.append(f"class-map {', '.join(others)[:80]}: not by DSCP alone: its DSCPs are not checked")
     return found
