@@ -25,5 +25,5 @@ def _say(command: str, ended: threading.Event) -> None:
         return
     from fluidcc.progress import waiting
 
-    with waiting(f"{command} is at work", drawn=False):
+    with waiting(f"{command} is at work", drawn=False, general=True):
         ended.wait()

@@ -62,7 +62,6 @@ _AUTO = "no line of priority-flow-control mode, of which auto is the default"
 # Cisco 118994, "Configure and Verify Maximum Transmission Unit on Nexus Platforms": a port has 1500, or what its own
 # line says, or at layer 2 the network-qos policy.
 _MTU = 1500
-_NAMED = 8  # ports that a note names
 _OWN_QUEUE = re.compile(r"c-(?:out-)?(?:\dq-)?n?q(\d|-default)", re.ASCII)
 
 
@@ -196,9 +195,8 @@ def read(text: str) -> Description:
             port.by_dscp = port.dscps is not None
         _take_unapplied(port, known)
     if untold:
-        more = f" and {len(untold) - _NAMED} more" if untold[_NAMED:] else ""
-        names = ", ".join(untold[:_NAMED]) + more
-        found.notes.append(f"no line of mtu for {names}: taken as {_MTU} B, the default of NX-OS")
+        more = f" and {len(untold) - 8} more" if untold[8:] else ""
+        found.notes.append(f"no line of mtu for {', '.join(untold[:8])}{more}: taken as {_MTU} B, the default of NX-OS")
     if others := sorted(known.others & {each for sets in known.sets.values() for each in sets}):
         found.notes.append(f"class-map {', '.join(others)[:80]}: not by DSCP alone: its DSCPs are not checked")
     return found
