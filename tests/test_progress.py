@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from fluidcc import progress
-from fluidcc.cli import working
+from fluidcc.cli import process
 
 
 @pytest.fixture
@@ -181,9 +181,9 @@ def test_a_command_that_says_nothing_is_at_work(monkeypatch, capsys):
     monkeypatch.setattr(progress, "BETWEEN_LINES", 0.0)
     monkeypatch.setattr(progress, "_TICK", 0.01)
     monkeypatch.setattr(progress, "_lines", progress._Lines())
-    monkeypatch.setattr(working, "_SOON", 0.0)
+    monkeypatch.setattr(process, "_SOON", 0.0)
     said = ""
-    with working.working("reproduce"):
+    with process.working("reproduce"):
         while not said:
             said = capsys.readouterr().err
     for thread in threading.enumerate():

@@ -1,4 +1,4 @@
-"""The process of a command: its standard output and error, and its end soon after Ctrl-C.
+"""The process of a command: its standard output and error, its end soon after Ctrl-C, and a sign of life.
 
 The streams may be closed, full, or of an encoding that lacks a character. Python looks at a signal only when compiled
 code returns.
@@ -15,6 +15,8 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -122,3 +124,29 @@ def _leave() -> NoReturn:
             say_interrupted()
         sys.stderr.flush()
     os._exit(INTERRUPTED)
+
+
+# -- a sign of life: lines from time to time where no part of a command says how far it is -----------------
+
+
+_SOON = 2.0  # s; what ends by then imports nothing for it
+
+
+@contextmanager
+def working(command: str) -> Iterator[None]:
+    """Have `fluidcc.progress` report, within the block, that a command is at work if nothing else is reported."""
+    ended = threading.Event()
+    threading.Thread(target=_say_working, args=(command, ended), daemon=True, name="fluidcc-working").start()
+    try:
+        yield
+    finally:
+        ended.set()
+
+
+def _say_working(command: str, ended: threading.Event) -> None:
+    if ended.wait(_SOON):
+        return
+    from fluidcc.progress import waiting
+
+    with waiting(f"{command} is at work", drawn=False, general=True):
+        ended.wait()
