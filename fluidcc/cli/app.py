@@ -142,7 +142,11 @@ def _run(arguments: list[str]) -> int:
             return shell_complete(command, {}, "fluidcc", COMPLETING, asked)
         # Not `command.main`, which makes statuses of its own of an interruption and of a closed pipe.
         context = command.make_context("fluidcc", arguments or ["--help"])
-        with rescuing(tell), context, contextlib.nullcontext() if SERVES in arguments else process.working(arguments[0]):
+        with (
+            rescuing(tell),
+            context,
+            contextlib.nullcontext() if SERVES in arguments else process.working(arguments[0]),
+        ):
             result = command.invoke(context)
         sys.stdout.flush()
         return 2 if moved else result if isinstance(result, int) else 0
