@@ -6,7 +6,11 @@ Computing never plots, and nothing below the pictures imports them, but for this
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
+
+from fluidcc.errors import InputError
+from fluidcc.surface import refuse_unknown
 
 if TYPE_CHECKING:
     from fluidcc.plotting.style import Picture as Picture
@@ -54,3 +58,20 @@ def draw(name: str, *of: Any, **options: Any) -> Picture:
         Its arguments.
     """
     return getattr(importlib.import_module(f"fluidcc.plotting.{_HOMES[name]}"), name)(*of, **options)
+
+
+def labels_of(labels: Mapping[str, str] | None, names: Iterable[str]) -> Mapping[str, str]:
+    """Return the labels of axes by name; none if none are given.
+
+    Raises
+    ------
+    InputError
+        If they are not by name, or of a name that is none of the axes'.
+    """
+    if labels is None:
+        return {}
+    known = list(names)
+    if not isinstance(labels, Mapping):
+        raise InputError(f"labels: expected a text for each name; write for example {{{known[0]!r}: 'text'}}")
+    refuse_unknown(labels, known, "labels")
+    return labels

@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.results.dataset import DatasetResult, Row
-from fluidcc.results.drawing import draw
+from fluidcc.results.drawing import draw, labels_of
 from fluidcc.results.grid import Grid
 from fluidcc.results.text import span
 from fluidcc.studies.sweeps.grid import axis_text
@@ -76,7 +76,7 @@ class Branches(DatasetResult):
         -------
         fluidcc.plotting.style.Picture
         """
-        return draw("plot_branches", self, title=title, labels=labels or {})
+        return draw("plot_branches", self, title=title, labels=labels_of(labels, self.names))
 
 
 def branches_of(grid: Grid, branches: Mapping[str, Mapping[str, np.ndarray]]) -> Branches:

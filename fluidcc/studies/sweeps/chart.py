@@ -19,7 +19,7 @@ from fluidcc.dde.delay_system import Array
 from fluidcc.engines.fluid.network import REASONS
 from fluidcc.progress import Bar
 from fluidcc.results.dataset import DatasetResult, Row
-from fluidcc.results.drawing import draw
+from fluidcc.results.drawing import draw, labels_of
 from fluidcc.results.text import span
 from fluidcc.scenario.model import Scenario
 from fluidcc.studies.sweeps.batch import Batch, Builder
@@ -115,7 +115,13 @@ class StabilityChart(DatasetResult):
         InputError
             If not two names were swept, or the oscillations were swept over others.
         """
-        return draw("plot_chart", self, title=title, labels=labels or {}, oscillations=oscillations)
+        return draw(
+            "plot_chart",
+            self,
+            title=title,
+            labels=labels_of(labels, map(str, self.dataset["root"].dims)),
+            oscillations=oscillations,
+        )
 
 
 @public()
