@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fluidcc import units
+from fluidcc.errors import InputError
+from fluidcc.surface import refuse_unknown
 
 if TYPE_CHECKING:
     from fluidcc.plotting.style import Picture as Picture
@@ -119,3 +121,20 @@ def draw(name: str, *of: Any, **options: Any) -> Picture:
         Its arguments.
     """
     return getattr(importlib.import_module(f"fluidcc.plotting.{_HOMES[name]}"), name)(*of, **options)
+
+
+def labels_of(labels: Mapping[str, str] | None, names: Iterable[str]) -> Mapping[str, str]:
+    """Return the labels of axes by name; none if none are given.
+
+    Raises
+    ------
+    InputError
+        If they are not by name, or of a name that is none of the axes'.
+    """
+    if labels is None:
+        return {}
+    known = list(names)
+    if not isinstance(labels, Mapping):
+        raise InputError(f"labels: expected a text for each name; write for example {{{known[0]!r}: 'text'}}")
+    refuse_unknown(labels, known, "labels")
+    return labels

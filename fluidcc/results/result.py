@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from fluidcc.errors import InputError
+from fluidcc.files import is_special, write_atomically, write_netcdf
 from fluidcc.scenario.display import folded, table
 from fluidcc.surface import constructor
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
 
 
@@ -195,3 +198,19 @@ class DatasetResult(Comparable):
 
     def _repr_html_(self) -> str:
         return table(repr(self).strip("<>"), self._rows()) + folded("dataset", self.dataset._repr_html_())
+
+
+def write_dataset(path: str | Path, dataset: xr.Dataset, rows: Callable[[], pd.DataFrame]) -> Path:
+    """Write NetCDF4 (``.nc``), or rows as CSV (``.csv``); the file appears whole or not at all.
+
+    Raises
+    ------
+    InputError
+        If the ending is neither, or the file cannot be written.
+    """
+    kind = Path(path).suffix
+    if kind == ".nc":
+        return write_netcdf(path, dataset)
+    if kind == ".csv" or is_special(path):
+        return write_atomically(path, rows().to_csv(index=False).encode())
+    raise InputError(f"{path}: unknown ending {kind!r}; write a name that ends in .nc or .csv")

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from fluidcc.results.display import draw, span
+from fluidcc.results.display import draw, labels_of, span
 from fluidcc.results.grid import Grid
 from fluidcc.results.result import DatasetResult, Row
 from fluidcc.studies.sweeps.grid import axis_text
@@ -75,7 +75,7 @@ class Branches(DatasetResult):
         -------
         fluidcc.plotting.style.Picture
         """
-        return draw("plot_branches", self, title=title, labels=labels or {})
+        return draw("plot_branches", self, title=title, labels=labels_of(labels, self.names))
 
 
 def branches_of(grid: Grid, branches: Mapping[str, Mapping[str, np.ndarray]]) -> Branches:

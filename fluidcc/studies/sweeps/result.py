@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
 from fluidcc.builders.names import format_value
 from fluidcc.errors import InputError
-from fluidcc.files import is_special, write_atomically, write_netcdf
 from fluidcc.results.display import draw, shown
-from fluidcc.results.result import DatasetResult, Row
+from fluidcc.results.result import DatasetResult, Row, write_dataset
 from fluidcc.results.schema import METRICS
 from fluidcc.studies.sweeps.constraints import Given, best_index, constraints_of, feasible
 from fluidcc.studies.sweeps.grid import axis_text
 from fluidcc.studies.sweeps.layout import words
 from fluidcc.surface import constructor, public
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DEFAULT_METRIC = "queue_bytes.mean"
 SHOWN = ("utilisation", "jain")  # what a best point always comes with
@@ -195,14 +197,13 @@ class SweepResult(DatasetResult):
         InputError
             If the ending is neither, or the file cannot be written.
         """
-        kind = Path(path).suffix
-        if kind == ".nc":
-            return write_netcdf(path, self.dataset)
-        if kind == ".csv" or is_special(path):
+
+        def rows() -> pd.DataFrame:
             flat = self.dataset.drop_dims(["flow", "seed"], errors="ignore").to_dataframe().reset_index()
             flat["reason"] = [self._word(number) for number in flat["reason"]]
-            return write_atomically(path, flat.to_csv(index=False).encode())
-        raise InputError(f"{path}: unknown ending {kind!r}; write a name that ends in .nc or .csv")
+            return flat
+
+        return write_dataset(path, self.dataset, rows)
 
     @public()
     def plot(
