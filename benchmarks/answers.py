@@ -21,8 +21,7 @@ from pathlib import Path
 import fluidcc as fc
 from examples import demo
 from fluidcc.builders.names import dimension_of, format_value
-from fluidcc.cli.contenders import contenders, read
-from fluidcc.cli.trial import tried
+from fluidcc.cli.contenders import contenders, read, tried
 from fluidcc.units import show
 
 ROOT = Path(__file__).parents[1]

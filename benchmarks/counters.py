@@ -7,7 +7,7 @@ have one, and of twenty healthy runs at most one blamed of anything bad or doubt
 are not.
 
 ``--write FOLDER``: the counters of the first fault with the sample's own settings, as examples/leaf-100g has them.
-``--spread``: marks over those that `fluidcc.operators.marks` expects, of healthy switches and of other thresholds.
+``--spread``: marks over those that `fluidcc.operators.counted` expects, of healthy switches and of other thresholds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import numpy as np
 
 from fluidcc.builders.workloads import incasts
 from fluidcc.engines.run import simulate
-from fluidcc.operators import dcqcn_of, marks, read_nic, symptoms
+from fluidcc.operators import counted, dcqcn_of, read_nic, symptoms
 from fluidcc.operators.config_db import ConfigDB
 from fluidcc.operators.counted import Conditions, Counted, judge
 from fluidcc.operators.counters import read_counters
@@ -166,7 +166,7 @@ def config() -> dict[str, Any]:
 
 def healthy(group: PortGroup, scheme: Any, load: float, workload: str, seed: int, incast: bool) -> Scenario:
     """Make a switch that is set as its file says, with incasts of 6 hosts on top where asked for."""
-    made = marks.star(group.switch, scheme, PAYLOAD, RTT / LINKS, load, HOSTS, workload, UNTIL, seed=seed)
+    made = counted.star(group.switch, scheme, PAYLOAD, RTT / LINKS, load, HOSTS, workload, UNTIL, seed=seed)
     if not incast:
         return made
     rows = incasts(HOSTS, load=0.1, until=UNTIL, senders=6, size="256KB", rate=group.switch.rate, seed=seed)
@@ -396,10 +396,10 @@ def _spread(group: PortGroup, scheme: Any) -> None:
         for load in LOADS:
             found = []
             for workload in WORKLOADS:
-                at = marks.model(port, scheme, PAYLOAD, RTT / LINKS, HOSTS, workload, load, 1.0)
+                at = counted.model(port, scheme, PAYLOAD, RTT / LINKS, HOSTS, workload, load, 1.0)
                 for seed, incast in ((11, False), (12, True), (13, False), (14, True)):
                     made = _scaled(scale)(healthy(group, scheme, load, workload, seed, incast))
-                    found.append(marks.share(marks.run(made, UNTIL, HOSTS, seed)) / marks.share(at))
+                    found.append(counted.share(counted.run(made, UNTIL, HOSTS, seed)) / counted.share(at))
             low, middle, high = np.percentile(found, [0, 50, 100])
             print(f"| {scale:g} | {load:.0%} | {low:.2f}, {middle:.2f}, {high:.2f} |", flush=True)
 

@@ -27,7 +27,7 @@ import numpy as np
 import fluidcc as fc
 from examples import demo
 from fluidcc.builders.names import format_value
-from fluidcc.cli.trial import WORKLOAD, tried
+from fluidcc.cli.contenders import WORKLOAD, tried
 from fluidcc.operators.nvidia_settings import NEVER
 from fluidcc.studies.tuning.cases import length
 from fluidcc.studies.tuning.trial import RECOMMENDED

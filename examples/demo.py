@@ -23,8 +23,8 @@ from rich.table import Table
 
 import fluidcc as fc
 from fluidcc.cli.audit import print_audit
-from fluidcc.cli.trial import HEADS, cells, table_of, tried
-from fluidcc.cli.trial import PICTURE as TRIAL
+from fluidcc.cli.contenders import HEADS, cells, table_of, tried
+from fluidcc.cli.contenders import PICTURE as TRIAL
 from fluidcc.cli.tune import NOTHING
 from fluidcc.cli.tune_fabric import told_plateau, usual_bounds
 from fluidcc.operators.behaviour import with_buffers, with_usual_buffers

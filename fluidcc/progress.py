@@ -60,11 +60,20 @@ class _Lines:
             if not self._open or _SHOWN.locked() or now - self._said < BETWEEN_LINES:
                 return
             self._said = now
-            line = next((one for one in self._open if isinstance(one, Bar)), self._open[-1]).line(now)
+            line = self._line(now)
         with contextlib.suppress(OSError, ValueError):  # nobody reads it any more
             if sys.stderr is not None:
                 sys.stderr.write(f"{line}\n")
                 sys.stderr.flush()
+
+    def _line(self, now: float) -> str:
+        """The outermost bar with what it waits for now, or else the last wait, before what is said for want of any."""
+        first = next((k for k, one in enumerate(self._open) if isinstance(one, Bar)), None)
+        waits = [one for one in self._open[first or 0 :] if isinstance(one, _Wait)]
+        if first is not None:
+            inner = next((f"; {one.text}" for one in reversed(waits) if not one.general), "")
+            return self._open[first].line(now) + inner
+        return next((one for one in reversed(waits) if not one.general), waits[-1]).line(now)
 
     def _tick(self) -> None:
         lull = 0
@@ -183,15 +192,15 @@ class Bar:
 class _Wait:
     """A wait of unknown length."""
 
-    def __init__(self, text: str) -> None:
-        self._text, self._began = text, time.perf_counter()
+    def __init__(self, text: str, general: bool) -> None:
+        self.text, self.general, self._began = text, general, time.perf_counter()
 
     def line(self, now: float) -> str:
-        return f"{self._text}: {_spoken(now - self._began)}"
+        return f"{self.text}: {_spoken(now - self._began)}"
 
 
 @contextmanager
-def waiting(text: str, *, drawn: bool = True) -> Iterator[None]:
+def waiting(text: str, *, drawn: bool = True, general: bool = False) -> Iterator[None]:
     """Say what is waited for and since when, where its length is not known.
 
     Parameters
@@ -199,9 +208,11 @@ def waiting(text: str, *, drawn: bool = True) -> Iterator[None]:
     text : str
     drawn : bool
         On a terminal by something that turns, unless a bar is seen; else by lines there too.
+    general : bool
+        Said only while nothing else is.
     """
     console = Console(stderr=True)
-    one = _Wait(text)
+    one = _Wait(text, general)
     _lines.enter(one)
     try:
         if drawn and console.is_terminal and _SHOWN.acquire(blocking=False):

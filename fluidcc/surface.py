@@ -43,8 +43,7 @@ def lazily(package: dict[str, Any]) -> tuple[Callable[[str], Any], Callable[[], 
 
     def load(name: str) -> Any:
         if name not in homes:
-            hint = "" if name.startswith("_") else _hint(name, homes)
-            raise AttributeError(f"module {own!r} has no attribute {name!r}{hint}", name=name)
+            raise missing(own, name, homes)
         module, wanted = homes[name]
         home = importlib.import_module(str(module))
         if not (wanted in vars(home) or (module != own and hasattr(home, wanted))):  # a module itself
@@ -56,6 +55,22 @@ def lazily(package: dict[str, Any]) -> tuple[Callable[[str], Any], Callable[[], 
         return sorted([*homes, *(name for name in package if name.startswith("__"))])
 
     return load, names, list(homes)
+
+
+def missing(own: str, name: str, homes: Iterable[str]) -> AttributeError:
+    """Return the error of a name that a module lacks, with the place where it is, or the nearest name.
+
+    Parameters
+    ----------
+    own : str
+        Name of the module.
+    name : str
+        Name that was asked for.
+    homes : iterable of str
+        Public names of the module.
+    """
+    hint = "" if name.startswith("_") else _hint(name, homes)
+    return AttributeError(f"module {own!r} has no attribute {name!r}{hint}", name=name)
 
 
 def _hint(name: str, homes: Iterable[str]) -> str:

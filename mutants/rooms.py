@@ -20,7 +20,7 @@ ROOMS = {
     "base": Room(
         ("fluidcc/scenario", "fluidcc/builders", "fluidcc/results", "fluidcc/units.py"),
         ("tests/scenario", "tests/results", "tests/test_units.py"),
-        ("display.py", "html.py", "drawing.py", "text.py"),
+        ("display.py",),
     ),
     "collectives": Room(("fluidcc/workloads/collectives",), ("tests/workloads/collectives",)),
     "delay": Room(

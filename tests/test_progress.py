@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from fluidcc import progress
-from fluidcc.cli import working
+from fluidcc.cli import process
 
 
 @pytest.fixture
@@ -142,6 +142,16 @@ def test_of_unknown_length_is_said_since_when(clock, capsys):
     assert capsys.readouterr().err == "preparing: 10 s\nsimulating: 0 of 3, 8 s\n"
 
 
+def test_what_is_compiled_is_said_before_that_a_command_is_at_work(clock, capsys):
+    """It was "audit is at work" for a minute of compiling, as that came last; and a bar told nothing of it."""
+    with progress.waiting("compiling"):
+        with progress.waiting("audit is at work", general=True):
+            clock.passes(12)
+        with progress.Bar("finding roots", 3, "points"), progress.waiting("compiling another"):
+            clock.passes(10)
+    assert capsys.readouterr().err == "compiling: 10 s\nfinding roots: 0 of 3, 8 s; compiling another\n"
+
+
 def test_on_a_terminal_the_bar_is_enough(clock, monkeypatch, capsys):
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
     monkeypatch.setattr(progress, "Console", lambda stderr: console)
@@ -171,9 +181,9 @@ def test_a_command_that_says_nothing_is_at_work(monkeypatch, capsys):
     monkeypatch.setattr(progress, "BETWEEN_LINES", 0.0)
     monkeypatch.setattr(progress, "_TICK", 0.01)
     monkeypatch.setattr(progress, "_lines", progress._Lines())
-    monkeypatch.setattr(working, "_SOON", 0.0)
+    monkeypatch.setattr(process, "_SOON", 0.0)
     said = ""
-    with working.working("reproduce"):
+    with process.working("reproduce"):
         while not said:
             said = capsys.readouterr().err
     for thread in threading.enumerate():

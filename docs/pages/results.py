@@ -240,7 +240,7 @@ async def _look_for_replies(client: Any) -> None:
 def _is_progress(output: Any) -> bool:
     """Check whether an output is of a run's progress: an empty place, a widget's bar, a notice of compiling."""
     text = output.get("data", {"text/plain": output.get("text", "")}).get("text/plain") or ""
-    notice = output.get("name") == "stderr" and text.startswith("preparing the ")
+    notice = output.get("name") == "stderr" and text.startswith("compiling ")
     return notice or (output.output_type == "display_data" and not text.strip())
 
 

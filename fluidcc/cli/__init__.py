@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 
-from fluidcc.cli import interrupt, streams
+from fluidcc.cli import process
 
 __all__ = ["main"]
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit with its status; what it is made of is imported once Ctrl-C is watched for."""
-    if not streams.prepare():
+    if not process.prepare_streams():
         sys.exit(2)
-    interrupt.watch()
+    process.watch_interrupts()
     from fluidcc.cli.app import run
 
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))

@@ -19,17 +19,15 @@ from fluidcc.cli import (
     explore,
     fabric,
     fit,
-    interrupt,
+    process,
     reproduce,
     show,
     simulate,
     stability,
-    streams,
     sweep,
     tune,
     verify,
 )
-from fluidcc.cli.working import working
 from fluidcc.errors import InputError
 from fluidcc.files import rescuing
 from fluidcc.version import VERSION
@@ -104,24 +102,24 @@ def run(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return _interrupted()
     except BrokenPipeError:
-        streams.drop(sys.stdout)
+        process.drop_stream(sys.stdout)
         return 141
     except OSError as error:  # a full disk, a folder that vanished; or standard error, where nothing can be said
-        streams.drop(sys.stdout)
+        process.drop_stream(sys.stdout)
         where = os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else "the answer"
         with contextlib.suppress(OSError):
             _complain(f"{where[:200]}: {error.strerror or error}; give a place that has room and can be written to")
         return 2
     except Exception:
-        if interrupt.received():  # compiled code made another error of it
+        if process.interrupted():  # compiled code made another error of it
             return _interrupted()
         raise
 
 
 def _interrupted() -> int:
     with contextlib.suppress(OSError):
-        interrupt.say()
-    return interrupt.STATUS
+        process.say_interrupted()
+    return process.INTERRUPTED
 
 
 def _built(arguments: list[str]) -> Any:
@@ -144,7 +142,11 @@ def _run(arguments: list[str]) -> int:
             return shell_complete(command, {}, "fluidcc", COMPLETING, asked)
         # Not `command.main`, which makes statuses of its own of an interruption and of a closed pipe.
         context = command.make_context("fluidcc", arguments or ["--help"])
-        with rescuing(tell), context, contextlib.nullcontext() if SERVES in arguments else working(arguments[0]):
+        with (
+            rescuing(tell),
+            context,
+            contextlib.nullcontext() if SERVES in arguments else process.working(arguments[0]),
+        ):
             result = command.invoke(context)
         sys.stdout.flush()
         return 2 if moved else result if isinstance(result, int) else 0

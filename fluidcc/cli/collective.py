@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fluidcc import units
-from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
+from fluidcc.cli import output
 from fluidcc.cli.contenders import contenders, print_against, read, told_against, told_pairs, with_sets
 from fluidcc.errors import InputError
 
@@ -35,7 +35,7 @@ def command(
     ] = None,
     scheme: Annotated[
         str,
-        typer.Option(metavar="NAME[,NAME...]", help="Schemes to compare.", autocompletion=complete.schemes),
+        typer.Option(metavar="NAME[,NAME...]", help="Schemes to compare.", autocompletion=o.complete_schemes),
     ] = "hpcc",
     topology: Annotated[
         str,

@@ -58,7 +58,7 @@ def command(
     if found["unique"] is not None:
         rows.append(("unique", "yes" if found["unique"] else "no"))
     if found["searched"] is not None:
-        rows.append(("searched", found["searched"]))
+        rows.append(("looked for others", found["searched"]))
     if (found["marking_probability"] or 0.0) > 0:
         rows += [
             ("on the RED ramp", "yes" if found["on_ramp"] else "no"),

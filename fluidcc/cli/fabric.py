@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fluidcc import units
-from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
+from fluidcc.cli import output
 from fluidcc.cli.contenders import (
     Contenders,
     contenders,
@@ -48,7 +48,7 @@ def command(
         typer.Argument(
             metavar="SCHEME[,SCHEME...]",
             help="Schemes to compare, for example hpcc,dcqcn.",
-            autocompletion=complete.schemes,
+            autocompletion=o.complete_schemes,
         ),
     ] = None,
     topology: Annotated[

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
+from fluidcc.cli import output
 from fluidcc.cli.request import Request, payload_of, scenario_of
 from fluidcc.errors import InputError
 
@@ -26,7 +26,7 @@ def command(
     over: Annotated[
         list[str],
         typer.Option(
-            metavar="NAME=LO:HI", help="Unknown parameter and its range; repeat.", autocompletion=complete.parameters
+            metavar="NAME=LO:HI", help="Unknown parameter and its range; repeat.", autocompletion=o.complete_parameters
         ),
     ],
     trace: Annotated[

@@ -1,38 +1,103 @@
-"""Options that several commands share."""
+"""Options that several commands share, and completions of them for the Tab key.
+
+Completions are names that fit the command line so far, found without computing anything: figures and claims are read
+off the sources, as to import them all takes seconds.
+"""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any
 
 import typer
 
-from fluidcc.cli import complete
 from fluidcc.cli.request import Request, tell_devices, with_ports
+from fluidcc.errors import InputError
+
+Completion = Callable[[Any, str], list[str]]
+
+
+def complete_words(*known: str) -> Completion:
+    """Completion by words that are known beforehand."""
+    return lambda ctx, incomplete: list(known)
+
+
+def complete_schemes(ctx: Any, incomplete: str) -> list[str]:
+    """Schemes' names; after commas too, where several may be given."""
+    from fluidcc.contract.registry import names
+
+    before = incomplete[: incomplete.rfind(",") + 1]
+    return [before + name for name in names()]
+
+
+def complete_presets(ctx: Any, incomplete: str) -> list[str]:
+    """Presets of the scheme that is typed already."""
+    from fluidcc.contract.presets import presets as presets_of
+
+    return _of_scheme(ctx, presets_of)
+
+
+def complete_parameters(ctx: Any, incomplete: str) -> list[str]:
+    """Return what --set and --over take for the scheme that is typed already."""
+    from fluidcc.builders.names import known_names
+
+    return [f"{name}=" for name in _of_scheme(ctx, known_names)]
+
+
+def complete_topologies(ctx: Any, incomplete: str) -> list[str]:
+    """Topologies by name, as `fluidcc.builders.names` has them; a file's name is the shell's business."""
+    return ["incast", "parking-lot", "chain", "fat-tree"]
+
+
+def complete_figures(ctx: Any, incomplete: str) -> list[str]:
+    """Return what `reproduce` takes."""
+    return ["list", *_homes("reproduces")]
+
+
+def complete_claims(ctx: Any, incomplete: str) -> list[str]:
+    """Return what `verify` takes."""
+    return _homes("claim")
+
+
+def _of_scheme(ctx: Any, names: Callable[[str], Iterable[str]]) -> list[str]:
+    """Names of the scheme on the line, or of the first of several; none if there is none."""
+    # Behind an option whose value is still to come, click leaves the words before it unassigned.
+    typed = [ctx.params.get("scheme"), ctx.params.get("schemes"), *ctx.args]
+    try:
+        return list(names(next(filter(None, typed), "").partition(",")[0]))
+    except InputError:
+        return []
+
+
+def _homes(decorator: str) -> list[str]:
+    from fluidcc.proofs.verdict.registry import homes
+
+    return sorted(homes(decorator))
+
 
 Scheme = Annotated[
     str,
-    typer.Argument(metavar="SCHEME", help="Congestion control, for example dcqcn.", autocompletion=complete.schemes),
+    typer.Argument(metavar="SCHEME", help="Congestion control, for example dcqcn.", autocompletion=complete_schemes),
 ]
 Preset = Annotated[
     str | None,
     typer.Option(
         help="Parameter set, such as vendor or hpcc-sim; paper by default.",
         show_default=False,
-        autocompletion=complete.presets,
+        autocompletion=complete_presets,
     ),
 ]
 NamedPreset = Annotated[
     str,
-    typer.Option("--preset", help="Parameter set, such as paper, vendor or hpcc-sim.", autocompletion=complete.presets),
+    typer.Option("--preset", help="Parameter set, such as paper, vendor or hpcc-sim.", autocompletion=complete_presets),
 ]
 Topology = Annotated[
     str,
     typer.Option(
         help="incast, parking-lot, chain, fat-tree, or a file that --save-scenario wrote.",
-        autocompletion=complete.topologies,
+        autocompletion=complete_topologies,
     ),
 ]
 Flows = Annotated[int | None, typer.Option(help="Number of senders; 2 by default.")]
@@ -49,7 +114,7 @@ Sets = Annotated[
         "--set",
         metavar="NAME=VALUE",
         help="Set a parameter (fluidcc show SCHEME lists them); repeat.",
-        autocompletion=complete.parameters,
+        autocompletion=complete_parameters,
     ),
 ]
 From = Annotated[
@@ -100,15 +165,15 @@ SampleInterval = Annotated[
 MethodName = Annotated[
     str,
     typer.Option(
-        "--method", help="Integrator: heun, rk4 or euler.", autocompletion=complete.words("heun", "rk4", "euler")
+        "--method", help="Integrator: heun, rk4 or euler.", autocompletion=complete_words("heun", "rk4", "euler")
     ),
 ]
 Dtype = Annotated[
-    str, typer.Option(help="Precision: float64 or float32.", autocompletion=complete.words("float64", "float32"))
+    str, typer.Option(help="Precision: float64 or float32.", autocompletion=complete_words("float64", "float32"))
 ]
 Engine = Annotated[
     str,
-    typer.Option(help="Engine: fluid, hybrid or packet.", autocompletion=complete.words("fluid", "hybrid", "packet")),
+    typer.Option(help="Engine: fluid, hybrid or packet.", autocompletion=complete_words("fluid", "hybrid", "packet")),
 ]
 
 

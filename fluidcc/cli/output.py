@@ -87,7 +87,7 @@ def print_table(title: str, rows: list[tuple[str, str]]) -> None:
     Console().print(table)
 
 
-NOT_SHRUNK = "it did not shrink as it should: take it for an order of magnitude"
+NOT_SHRUNK = "the error did not fall with the step as it should: take it as an order of magnitude"
 
 
 def small(value: float | None) -> str:

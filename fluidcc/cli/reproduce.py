@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fluidcc import units
-from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
+from fluidcc.cli import output
 from fluidcc.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ def command(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="list|NAME", help="A figure such as dcqcn-fig11a; list names all.", autocompletion=complete.figures
+            metavar="list|NAME",
+            help="A figure such as dcqcn-fig11a; list names all.",
+            autocompletion=o.complete_figures,
         ),
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the figures.")] = False,

@@ -179,7 +179,7 @@ def _of_several(ports: Sequence[PortGroup]) -> str:
 
 def _doubts(request: Request, given: dict[str, Any]) -> Iterator[str]:
     """Say where the devices would do otherwise than what runs, or may."""
-    from fluidcc.operators.nic_switches import off_in_words
+    from fluidcc.operators.nvidia import off_in_words
 
     port = request.ports[0].switch if request.ports else None
     if port is not None and port.assumed_rate and "rate" not in given:
@@ -196,8 +196,7 @@ def _doubts(request: Request, given: dict[str, Any]) -> Iterator[str]:
 def _built(request: Request, swept: dict[str, Any]) -> Scenario:
     from fluidcc import builders as topologies
     from fluidcc.builders.common import with_chains_threshold
-    from fluidcc.builders.names import TOPOLOGIES, split
-    from fluidcc.builders.replaced import changed_flow_control, changed_marking, entries
+    from fluidcc.builders.names import TOPOLOGIES, changed_flow_control, changed_marking, entries, split
     from fluidcc.contract.presets import preset as preset_of
 
     if request.port is not None and not request.ports:
@@ -299,7 +298,7 @@ def _flow_count(flows: Any, columns: dict[str, Any], swept: bool) -> tuple[int, 
 
 def _with_sources(request: Request, scheme: Any, given: dict[str, Any]) -> tuple[Any, SwitchPort | None]:
     """Parameters and the switch's port, from the devices that --from names."""
-    from fluidcc.operators.unmarked import unmarked
+    from fluidcc.operators.ports import unmarked
 
     port = None
     kinds = [is_switch(source) for source in request.sources or []]
@@ -332,26 +331,28 @@ def is_switch(source: str, option: str = "--from: ") -> bool:
     Raises
     ------
     InputError
-        If it does not exist or cannot be read.
+        If it does not exist, cannot be read, or has a NIC's settings as JSON.
     """
     refuse_special(source, "a config_db.json or a NIC's settings")  # it is read more than once
+    from fluidcc.operators.config_files import decoded
+    from fluidcc.operators.nvidia import EXPECTED_NIC
+    from fluidcc.operators.nvidia_text import refuse_json
+    from fluidcc.operators.switches import reader_of
+
     try:
         if Path(source).is_dir():
             return False
-        from fluidcc.operators.config_files import decoded
-        from fluidcc.operators.switches import reader_of
-
         text = decoded(read_bounded(source), "replace")
-        return _JSON.search(text) is not None or reader_of(text) is not None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "bad name"
         raise InputError(f"{option}{source[:200]}: {reason}; give a config_db.json or a NIC's settings") from None
+    refuse_json(text, f"{option}{source}", EXPECTED_NIC)
+    return _JSON.search(text) is not None or reader_of(text) is not None
 
 
 def _from_file(request: Request, swept: dict[str, Any]) -> Scenario:
     from fluidcc.builders import toml_file as scenario_file
-    from fluidcc.builders.names import TOPOLOGIES
-    from fluidcc.builders.replaced import with_values
+    from fluidcc.builders.names import TOPOLOGIES, with_values
 
     if not os.path.isfile(request.topology):
         what = "no plain file" if os.path.exists(request.topology) else "no file"

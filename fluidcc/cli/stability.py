@@ -128,7 +128,7 @@ def _print(scheme: str, points: list[Stability]) -> None:
     console.print(table)
     if any(point.rightmost_root is not None for point in points):
         console.print(
-            "phase, gain, delay: margins of the loop cut at the queue; critical: largest stable feedback delay"
+            "phase, gain, delay: margins of the loop, opened at the queue; critical: largest stable feedback delay"
         )
     if any(point.queue_std_bytes is not None for point in points):
         console.print("queue std: standard deviation of the queue caused by random marks, to first order")
@@ -140,7 +140,7 @@ def _print(scheme: str, points: list[Stability]) -> None:
     for why in dict.fromkeys(point.queue_std_state for point in points if point.stable is not None):
         counts = ", ".join(f"{point.flows:g}" for point in points if point.queue_std_state == why)
         if why != "ok":
-            console.print(f"flows {counts}: {'' if why.startswith('in doubt') else 'no '}queue std: {why}")
+            console.print(f"flows {counts}: queue std {why if why.startswith('in doubt') else f'is not given: {why}'}")
     if any(point.rightmost_root is None for point in points):
         console.print(f"where a run ends: fluidcc equilibrium {scheme}, with the same options")
 

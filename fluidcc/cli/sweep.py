@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
+from fluidcc.cli import output
 from fluidcc.cli.request import Request, scenario_of
 from fluidcc.errors import InputError
 
@@ -18,7 +18,7 @@ EXAMPLES = (
     "fluidcc sweep dcqcn --over kmin=5KB:80KB:6 --over g=1/1024,1/256,1/64",
     "fluidcc sweep dcqcn --over flows=2:16:8 --until 50ms --plot flows.png",
 )
-_HANDED = "packets that meet hold the flows down there, or the queue is beyond the buffer"
+_HANDED = "the hybrid does not hold there (marks of single packets slow the flows, or the buffer is full)"
 
 
 @o.takes_scenario
@@ -29,7 +29,7 @@ def command(
         typer.Option(
             metavar="NAME=VALUES",
             help="Values of a parameter: a:b:n, log:a:b:n or v1,v2; repeat.",
-            autocompletion=complete.parameters,
+            autocompletion=o.complete_parameters,
         ),
     ],
     save_scenario: o.Save = None,

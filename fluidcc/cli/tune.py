@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
+from fluidcc.cli import output
+from fluidcc.cli.contenders import PICTURE as TRIAL
+from fluidcc.cli.contenders import table_of, tried
 from fluidcc.cli.request import Request, is_switch, nic_of, scenario_of
 from fluidcc.cli.stability import counts_of
-from fluidcc.cli.trial import PICTURE as TRIAL
-from fluidcc.cli.trial import table_of, tried
 from fluidcc.cli.tune_fabric import PICTURE, told_plateau, tune_on_fabric, usual_bounds, yardsticks_of
 from fluidcc.errors import InputError
 from fluidcc.scenario.frames import payloads
@@ -46,7 +46,7 @@ def command(
         typer.Option(
             metavar="NAME[=LO:HI]",
             help="Parameter to tune, and its range; kmin, kmax, pmax and g have one by default; repeat.",
-            autocompletion=complete.parameters,
+            autocompletion=o.complete_parameters,
         ),
     ],
     objective: Annotated[
@@ -167,7 +167,7 @@ def command(
         cases["flows"] = list(FLOWS)
     from fluidcc.operators.behaviour import with_usual_buffers
     from fluidcc.operators.commands import THRESHOLDS
-    from fluidcc.operators.registers import REGISTERS
+    from fluidcc.operators.nvidia_settings import REGISTERS
     from fluidcc.studies.tuning import tune
 
     port = request.ports[0].switch if request.ports and not {"buffer", "pfc"} & request.values().keys() else None
@@ -348,7 +348,7 @@ def _typed(request: Request, groups: list[PortGroup], found: Tuning, said: Seque
     """Return the commands for the best setting, on the devices that --from names."""
     from fluidcc.operators import read_nic
     from fluidcc.operators.commands import THRESHOLDS, commands_of
-    from fluidcc.operators.registers import REGISTERS
+    from fluidcc.operators.nvidia_settings import REGISTERS
 
     sources = request.sources or []
     switch = next((each for each in sources if is_switch(each)), None)
@@ -391,7 +391,7 @@ def _conditions(found: Tuning) -> str:
 def _nowhere(request: Request, found: Tuning) -> list[str]:
     """Return notes on what is tuned and on none of the devices that --from names."""
     from fluidcc.operators.commands import THRESHOLDS
-    from fluidcc.operators.registers import REGISTERS
+    from fluidcc.operators.nvidia_settings import REGISTERS
 
     said = []
     for device, known, there in (

@@ -292,8 +292,7 @@ def _bounds(
 
 def usual_bounds(rate: Rate, cases: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, Any]]:
     """No Kmin below the queue of bursts alone, and no threshold beyond twice what anybody uses at this rate."""
-    from fluidcc.operators.capacity import queue_of_bursts
-    from fluidcc.operators.reference_thresholds import yardsticks
+    from fluidcc.operators.thresholds import queue_of_bursts, yardsticks
     from fluidcc.scenario.frames import IN_BUFFER
     from fluidcc.units import COUNT, SIZE
 
@@ -345,7 +344,7 @@ def _present(
 
 def yardsticks_of(scheme: str, rate: Rate, present: Mapping[str, float]) -> dict[str, dict[str, float]]:
     """Settings with the thresholds that others use, the rest as at present."""
-    from fluidcc.operators.reference_thresholds import yardsticks
+    from fluidcc.operators.thresholds import yardsticks
 
     if scheme != "dcqcn" or not {"kmin", "kmax"} <= present.keys():
         return {}
@@ -359,7 +358,7 @@ def _typed(
     """Commands for a setting, by the folder that they go to: of the ToR and the NIC, and of each tier."""
     from fluidcc.operators.commands import THRESHOLDS, commands_of
     from fluidcc.operators.devices import simulated
-    from fluidcc.operators.registers import REGISTERS
+    from fluidcc.operators.nvidia_settings import REGISTERS
 
     if devices is None or not point:
         return {}

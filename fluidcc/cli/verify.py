@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
+from fluidcc.cli import output
 
 EXAMPLES = (
     "fluidcc verify --list",
@@ -19,7 +19,7 @@ EXAMPLES = (
 def command(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME ...]", help="Claims; all by default.", autocompletion=complete.claims),
+        typer.Argument(metavar="[NAME ...]", help="Claims; all by default.", autocompletion=o.complete_claims),
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="Only list the claims.")] = False,
     json: o.Json = False,

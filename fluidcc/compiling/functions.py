@@ -21,6 +21,7 @@ from jax.core import Tracer
 from fluidcc.compiling import store
 from fluidcc.compiling.identity import UnknownError, code_of, digest_of, plain, shape_of, structure_of
 from fluidcc.contract import registry
+from fluidcc.progress import waiting
 
 # XLA's older way to make machine code of fused operations. The fluid's loops give the same bits with it, and take three
 # quarters of the time to compile. Not for derivatives: where terms tie at an equilibrium, rounding decides on them.
@@ -30,6 +31,12 @@ MOST = 200  # compiled functions that a process holds; a shape of a run needs tw
 _lock = threading.Lock()
 _held: OrderedDict[Any, Any] = OrderedDict()  # the last used is the last
 _making: dict[Any, threading.Event] = {}
+# What is compiled, by the beginning of its name.
+_WHAT = {
+    "fluidcc.engines.fluid": "the fluid engine",
+    "fluidcc.theory.control": "the fluid's derivatives",
+    "fluidcc.theory": "a paper's recursion",
+}
 made = 0  # compiled or loaded by this process so far
 watchers: list[Callable[[str, Any], None]] = []  # called with name and key of each function that is requested
 
@@ -114,7 +121,9 @@ class PerShape:
 
         call.__name__ = call.__qualname__ = self.function.__name__
         hits = store.hits()
-        found = jax.jit(call, donate_argnums=self.donate).lower(*arguments).compile(self.options)
+        what = next((said for prefix, said in _WHAT.items() if self.name.startswith(prefix)), self.name)
+        with waiting(f"compiling {what} (1 to 10 s, once for scenarios of this shape)", drawn=False):
+            found = jax.jit(call, donate_argnums=self.donate).lower(*arguments).compile(self.options)
         if digest is not None and store.hits() == hits:
             store.save(self.name, digest, found)
         return found

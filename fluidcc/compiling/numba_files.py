@@ -24,6 +24,7 @@ import llvmlite.binding as llvm
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 
 from fluidcc.compiling import folder
+from fluidcc.progress import waiting
 
 _CHECK = 32  # bytes of a file that tell whether the rest is whole
 
@@ -118,6 +119,19 @@ class _Cache(FunctionCache):
         return self._load_overload(sig, target_context)  # without `target_context.refresh()`
 
 
+def announce(dispatcher: Any, what: str) -> None:
+    """Have progress say what is compiled, while it is; loading says nothing."""
+    compiler = dispatcher._compiler
+    compile = compiler.compile
+
+    @functools.wraps(compile)
+    def said(*arguments: Any) -> Any:
+        with waiting(f"compiling {what}"):
+            return compile(*arguments)
+
+    compiler.compile = said
+
+
 def keep(dispatcher: Any, place: Path) -> None:
     """Have what a compiled function compiles kept in a folder, which Numba's setting names at this time.
 
@@ -145,7 +159,11 @@ def _in_turn(compile: Callable[..., Any], lock: Path) -> Callable[..., Any]:
         with contextlib.ExitStack() as held:
             with contextlib.suppress(OSError):  # the folder is gone or full: each for itself
                 file = held.enter_context(open(lock, "wb"))
-                fcntl.flock(file, fcntl.LOCK_EX)
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    with waiting("another process compiles what this one needs"):
+                        fcntl.flock(file, fcntl.LOCK_EX)
             return compile(*arguments)
 
     return alone

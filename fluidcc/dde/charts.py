@@ -19,9 +19,9 @@ from fluidcc.dde.hopf import LOOSE
 from fluidcc.dde.linear import jacobians
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
-from fluidcc.results.dataset import DatasetResult, Row
-from fluidcc.results.drawing import draw
+from fluidcc.results.display import draw
 from fluidcc.results.grid import Grid
+from fluidcc.results.result import DatasetResult, Row
 from fluidcc.surface import constructor, public
 
 _CHUNK = 1024

@@ -40,9 +40,9 @@ from fluidcc.dde.periodic import (
 )
 from fluidcc.dde.solution import solve
 from fluidcc.errors import InputError
-from fluidcc.results.dataset import DatasetResult, Row
-from fluidcc.results.drawing import draw
+from fluidcc.results.display import draw
 from fluidcc.results.metrics import upward_crossings
+from fluidcc.results.result import DatasetResult, Row
 from fluidcc.surface import constructor, public
 
 _TIMES = 60  # the longest scale of the equation, for a run

@@ -22,7 +22,7 @@ from scipy.optimize import root_scalar
 from fluidcc.dde.characteristic import abscissa, count_right, roots
 from fluidcc.dde.delay_system import Array, DelaySystem, balance, real
 from fluidcc.errors import InputError
-from fluidcc.results.drawing import draw
+from fluidcc.results.display import draw
 from fluidcc.surface import constructor, public
 
 _DECADES = 10  # below the highest frequency

@@ -31,8 +31,8 @@ from fluidcc.dde.history import ring_depth
 from fluidcc.dde.integrate import integrate
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
-from fluidcc.results.dataset import DatasetResult, Row
-from fluidcc.results.drawing import draw
+from fluidcc.results.display import draw
+from fluidcc.results.result import DatasetResult, Row
 from fluidcc.surface import constructor, public
 
 _FIRST = 8  # steps in the shortest lag, to begin with

@@ -17,7 +17,7 @@ from fluidcc.errors import InputError
 from fluidcc.explorer.pieces import SMALL, text, wrapped
 from fluidcc.explorer.settings import Setting
 from fluidcc.operators import dcqcn_of, read_nic
-from fluidcc.operators.unmarked import unmarked
+from fluidcc.operators.ports import unmarked
 from fluidcc.scenario.frames import IN_BUFFER, payloads
 from fluidcc.scenario.parameters import specs
 

@@ -15,25 +15,22 @@ from fluidcc.operators import (
     NicSettings,
     SwitchPort,
     behaviour,
-    capacity,
     checks,
     dcqcn_of,
     dialect,
-    hosts,
     lossless,
-    packet_check,
-    queue_mismatch,
     read_nic,
     silences,
+    thresholds,
 )
+from fluidcc.operators.behaviour import Reach, reach
 from fluidcc.operators.commands import Commands, commands_of
 from fluidcc.operators.config_db import Assumed, ConfigDB
 from fluidcc.operators.counted import Conditions, Counted, judge
 from fluidcc.operators.counters import Counters, read_growth
 from fluidcc.operators.finding import Finding
 from fluidcc.operators.ports import ALL, PortGroup, alike, forgotten, read_ports, shown
-from fluidcc.operators.reach import Reach, reach
-from fluidcc.results.identity import Comparable
+from fluidcc.results.result import Comparable
 from fluidcc.scenario.frames import IN_BUFFER, framed, payloads, said, wire_share
 from fluidcc.scenario.model import Scenario
 from fluidcc.scenario.parameters import resolve
@@ -74,7 +71,7 @@ class Audit(Comparable):
         Whether the fixed point is stable, and reached from a start at line rate.
     behaviour : dict or None
         Metrics late after a start at line rate (`fluidcc.operators.behaviour.measured`), and under ``packets`` those
-        of the packet engine (`fluidcc.operators.packet_check.packets`).
+        of the packet engine (`fluidcc.operators.behaviour.packets`).
     names : tuple of str
         Ports that are set like this one.
     others : tuple of Audit
@@ -326,7 +323,7 @@ def audit(
         ran = None
         if switch.red is not None and not any(f.severity == "bad" and f.what in checks.UNUSABLE for f in findings):
             same = (switch.rate, switch.red, switch.pauses, switch.buffer_size, switch.beta, switch.static_th)
-            same += (capacity.most(switch),)
+            same += (thresholds.most(switch),)
             if same not in runs:
                 runs[same] = _worst([_run(switch, scheme, flows, trip, packets, size) for size in sizes])
             ran = runs[same]
@@ -419,7 +416,7 @@ def _as_read(
     in_buffer = [size + IN_BUFFER for size in sizes]
     if switch.paused_in_vain:
         stray = [each for each in lossless.traffic(switch, nic) if each.what == lossless.STOPS_ANOTHER]
-        return [*silences.whole(switch), *(stray or queue_mismatch.paused_in_vain(switch))]
+        return [*silences.whole(switch), *(stray or lossless.paused_in_vain(switch))]
     return [
         *silences.whole(switch),
         *silences.speed(switch),
@@ -427,14 +424,14 @@ def _as_read(
         *checks.shaper(switch),
         *checks.algorithm(nic),
         *checks.next_boot(nic),
-        *queue_mismatch.marked_in_vain(switch),
+        *lossless.marked_in_vain(switch),
         *checks.marking(switch),
         *checks.scaling(switch, config, trip),
-        *capacity.packets_and_thresholds(switch, in_buffer),
-        *capacity.room(switch),
+        *thresholds.packets_and_thresholds(switch, in_buffer),
+        *thresholds.room(switch),
         *checks.buffers(switch, in_buffer),
         *lossless.traffic(switch, nic),
-        *hosts.host(switch, nic),
+        *lossless.host(switch, nic),
         *lossless.headroom(switch),
         *lossless.watchdog(switch),
         *checks.nic(switch, nic, _scheme_of(nic)[0]),
@@ -454,7 +451,7 @@ def _counts(findings: Sequence[Finding]) -> tuple[int, ...]:
 
 def _late(switch: SwitchPort, flows: int, ran: _Runs) -> Iterator[Finding]:
     """Yield what the flows do late, by packets where these contradict the faster engine."""
-    red, limit = switch.red, capacity.most(switch)
+    red, limit = switch.red, thresholds.most(switch)
     if red is None:
         return
 
@@ -464,7 +461,7 @@ def _late(switch: SwitchPort, flows: int, ran: _Runs) -> Iterator[Finding]:
     hybrid, packets = judged(ran.behaviour), ran.behaviour["packets"]
     if packets is not None:
         whose = behaviour.buffer_in_words(switch)
-        yield from packet_check.after_packets(hybrid, ran.behaviour, packets, ran.packet, judged, whose)
+        yield from behaviour.after_packets(hybrid, ran.behaviour, packets, ran.packet, judged, whose)
         return
     yield from hybrid
     if ran.behaviour["engine"] != "fluid" and not any(
@@ -515,7 +512,7 @@ def _run(switch: SwitchPort, scheme: DCQCN, flows: int, rtt: float, packets: int
     from fluidcc.theory.control.equilibrium import equilibrium
 
     fixed_point, late = equilibrium(scenario), behaviour.late(scenario)
-    reached = reach(scenario, fixed_point, late["queue_bytes"], capacity.most(switch))
+    reached = reach(scenario, fixed_point, late["queue_bytes"], thresholds.most(switch))
 
     def together(seed: int) -> Scenario:
         most = min(flows, behaviour.MOST_FLOWS + 1)
@@ -523,8 +520,8 @@ def _run(switch: SwitchPort, scheme: DCQCN, flows: int, rtt: float, packets: int
 
     behaves = behaviour.measured(together, late, switch.name)
     refereed = None
-    if packets and flows <= packet_check.MOST_FLOWS:
-        refereed = packet_check.packets(together, packets, switch.name)
+    if packets and flows <= behaviour.MOST_PACKET_FLOWS:
+        refereed = behaviour.packets(together, packets, switch.name)
     packet = payload + IN_BUFFER
     return _Runs(scenario, fixed_point, reached, {**behaves, "packets": refereed}, packet, payload, late["queue_bytes"])
 

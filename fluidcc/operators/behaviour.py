@@ -1,25 +1,30 @@
-"""Behaviour of flows that start together at line rate into a port: by the NIC's own algorithm, over seeds."""
+"""Behaviour of flows that start together at line rate into a port, by the NIC's own algorithm, and of packets."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fluidcc.builders import incast
 from fluidcc.engines.run import simulate
-from fluidcc.engines.run_many import run_all
+from fluidcc.engines.run_many import Place, run_all
+from fluidcc.errors import InputError
 from fluidcc.operators import SwitchPort
-from fluidcc.operators.capacity import shown
 from fluidcc.operators.finding import Finding
+from fluidcc.operators.thresholds import shown
 from fluidcc.progress import Bar
 from fluidcc.scenario.frames import framed
-from fluidcc.scenario.model import PFC, RED, Scenario
+from fluidcc.scenario.model import PFC, RED, Scenario, resolve
 from fluidcc.schemes.dcqcn import DCQCN
 from fluidcc.units import SIZE, TIME, parse, show
+
+if TYPE_CHECKING:
+    from fluidcc.theory.control.equilibrium import Equilibrium
+    from fluidcc.theory.control.stability import Stability
 
 OPENS, CLOSES = "50ms", "100ms"
 LOOK = ("2.5ms", "5ms")  # window of a first look
@@ -309,3 +314,211 @@ def behaviour(found: dict[str, Any], flows: int, red: RED, limit: float | None =
             "ports); from there on PAUSE holds them, which the figures above leave out",
             SEARCH,
         )
+
+
+# -- packets, with the switch's own buffer and PAUSE: the last word of an audit ----------------------------
+
+
+MOST_PACKET_FLOWS = 64  # beyond, packets take longer than one would wait
+_NEAR = 0.03  # of the link: as far apart as utilisations may be
+
+
+def packets(scenario: Callable[[int], Scenario], seeds: int, name: str) -> dict[str, Any]:
+    """Run a scenario in packets.
+
+    Parameters
+    ----------
+    scenario : callable
+        Of a seed, with the buffer and the flow control of its switch.
+    seeds : int
+    name : str
+        Of the port.
+
+    Returns
+    -------
+    dict
+        Means over the seeds: ``utilisation``, ``jain``, ``queue_bytes``, ``pfc_pauses`` and ``drops`` of a run;
+        ``seeds``, ``window_s``, and ``ways`` as `two_ways` has them. Of what packets refuse, such as a buffer below the
+        headroom of its ports, the ``reason`` alone.
+    """
+    from fluidcc.engines.hybrid.region import by_packets
+    from fluidcc.engines.packet import run as packet  # not before it is wanted: it brings the compiler
+
+    try:
+        first = by_packets(resolve(scenario(1)))
+        times = packet.times_of(first, CLOSES, (OPENS, CLOSES), CLOSES)
+        packet.warm_up(packet.prepare(first, times, 0))  # compiled before threads ask for it, each for itself
+    except InputError as error:
+        return {"reason": str(error)}
+
+    def one(seed: int, place: Place) -> dict[str, Any]:
+        drawn = by_packets(resolve(scenario(seed)))
+        return packet.traced(drawn, packet.prepare(drawn, times, 0), seed, report=place.look).summary
+
+    with Bar(f"packets of {name}", seeds, "runs") as bar:
+        runs = run_all(one, range(1, seeds + 1), report=bar)
+    return {
+        "seeds": seeds,
+        "window_s": runs[0]["window_s"],
+        **means(runs, "utilisation", "jain", "pfc_pauses", "drops"),
+        "ways": two_ways(runs),
+    }
+
+
+def _count(mean: float) -> str:
+    """Show a mean number, in full."""
+    return f"{mean:,.1f}".removesuffix(".0")
+
+
+def _ways(found: dict[str, Any]) -> list[dict[str, Any]]:
+    return found.get("ways") or [found]
+
+
+def after_packets(
+    said: Sequence[Finding],
+    hybrid: dict[str, Any],
+    found: dict[str, Any],
+    packet: float,
+    judged: Callable[[dict[str, Any]], Iterable[Finding]],
+    buffer: str = "the switch's buffer and PFC",
+) -> Iterator[Finding]:
+    """Yield what was said of the flows as far as packets bear it out, and whether they do.
+
+    Where packets say otherwise, what was said is taken back, and what is wrong by their figures takes its place.
+
+    Parameters
+    ----------
+    said : sequence of Finding
+        Of the hybrid engine or the fluid.
+    hybrid : dict
+        As `fluidcc.operators.behaviour.measured` has it.
+    found : dict
+        As `packets` has it.
+    packet : float
+        On the wire [bytes].
+    judged : callable
+        Gives findings of such figures.
+    buffer : str
+        Whose the packets had, in words.
+    """
+    used, queue = found.get("utilisation"), found.get("queue_bytes", {"p95": None})
+    theirs = hybrid["queue_bytes"]
+    if used is None or queue["p95"] is None or hybrid["utilisation"] is None or theirs["p95"] is None:
+        yield from said
+        if "reason" in found:
+            yield Finding("ok", "packets were not run", found["reason"])
+        return
+    text = (
+        f"at the same time, with {buffer}, {in_words(found)}; {_count(found['pfc_pauses'])} PAUSEs "
+        f"and {_count(found['drops'])} packets lost (packets, {found['seeds']} seeds)"
+    )
+
+    def near(mine: dict[str, Any], other: dict[str, Any]) -> bool:
+        high, low = sorted((mine["queue_bytes"]["p95"], other["queue_bytes"]["p95"]), reverse=True)
+        sure = 2 * (hybrid["utilisation_se"] or 0.0)
+        return abs(mine["utilisation"] - other["utilisation"]) <= _NEAR + sure and high <= TIMES * low + FEW * packet
+
+    mine = [*judged({**found, "engine": "packet", "utilisation_se": None})]
+    beyond = any(each.what == OUTGROWN for each in mine)
+    # A queue that stays in the buffer without PAUSE and loss contradicts one that outgrows it.
+    quiet = any(each.what == OUTGROWN for each in said) and not (beyond or found["pfc_pauses"] or found["drops"])
+    # Of two ways a few runs may show one alone.
+    agrees = not quiet and all(any(near(mine, other) for other in _ways(hybrid)) for mine in _ways(found))
+    if agrees:
+        # No PAUSE in the whole run: there is nothing to pause for.
+        heard = (each for each in said if each.what != PAUSED or found["pfc_pauses"] > 0)
+        yield from (dataclasses.replace(each, suggest=SEARCH) if each.what == OUTGROWN else each for each in heard)
+    else:
+        yield from (each for each in mine if each.severity != "ok" and each.what != OUTGROWN)
+    if found["drops"] > 0:
+        yield Finding("bad", "packets are lost", text, SEARCH)
+    elif beyond:
+        yield Finding(
+            "warn",
+            "packets leave out the queue's limit",
+            f"{text}: this queue is longer than the switch lets it be, and what is lost beyond is not counted",
+            "give the queue room by its profile of BUFFER_QUEUE, or shorten it: " + SEARCH,
+        )
+    elif agrees:
+        yield Finding("ok", "packets say so too", text)
+    else:
+        yield Finding(
+            "warn",
+            "packets say otherwise",
+            f"{text}; theirs is the last word, and what the {hybrid['engine']} engine says, which contradicts it, is "
+            "left out",
+            SEARCH,
+        )
+
+
+# -- stability of the fixed point, and whether a start at line rate settles there --------------------------
+
+
+_THERE = 0.01  # of the queue at the fixed point: a queue this near counts as there
+_FAR = 0.1  # of it: oscillations of which this is left will not have died out
+UNTIL = "500ms"  # when to give up
+
+
+@dataclasses.dataclass(frozen=True)
+class Reach:
+    """Stability of a fixed point, and whether a start at line rate reaches it.
+
+    Parameters
+    ----------
+    stability : Stability
+    from_line_rate : bool or None
+        Whether a start at line rate reaches it; None if there is no fixed point, or the run was too short to decide.
+    words : str
+        Both in words.
+    """
+
+    stability: Stability
+    from_line_rate: bool | None
+    words: str
+
+
+def reach(scenario: Scenario, found: Equilibrium, queue: dict[str, Any], limit: float | None = None) -> Reach:
+    """Stability of a fixed point, and where a start at line rate ends.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Its flows start at line rate.
+    found : Equilibrium
+        Its fixed point.
+    queue : dict
+        Percentiles of the queue late in a run of it, as a summary has them: near the fixed point no other is needed.
+    limit : float, optional
+        What the queue may hold [bytes]; the fluid's may grow beyond.
+    """
+    from fluidcc.theory.control.limit_cycle import limit_cycle  # and JAX, which reading a file does without
+    from fluidcc.theory.control.stability import stability
+
+    local = stability(scenario)
+    if local.stable is None:
+        kind = ""
+    else:
+        root = local.rightmost_root
+        rate = "" if root is None else f" (rightmost root {root.real:.3g} /s)"
+        kind = f"it is {'stable' if local.stable else 'unstable'}{rate}; " if root is not None else ""
+    at = found.links[0]["queue_bytes"]
+    if not found.exists:
+        return Reach(local, None, kind.removesuffix("; "))
+    if queue["p5"] is not None and (1 - _THERE) * at <= queue["p5"] <= queue["p95"] <= (1 + _THERE) * at:
+        return Reach(local, True, f"{kind}a start at line rate reaches it")
+    try:
+        end = limit_cycle(scenario, UNTIL, estimate_error=False)
+    except InputError:  # the run is not finite, or too short for its delays
+        return Reach(local, None, f"{kind}whether a start at line rate reaches it is not known")
+    between = f"between {shown(end.low, limit)} and {shown(end.high, limit)}"
+    if end.kind == "equilibrium":
+        there = abs(end.mean - at) <= _THERE * at
+        ends = (
+            "reaches it" if there else f"does not reach it in the averaged fluid: it ends at {shown(end.mean, limit)}"
+        )
+        return Reach(local, there, f"{kind}a start at line rate {ends}")
+    if end.kind in ("cycle", "growing") or (end.kind == "irregular" and end.high - end.low > _FAR * at):
+        stays = f"does not reach it in the averaged fluid: the queue stays {between}"
+        return Reach(local, False, f"{kind}a start at line rate {stays}")
+    moves = f"is still on its way after {UNTIL}, the queue {between}"
+    return Reach(local, None, f"{kind}a start at line rate {moves}")

@@ -11,16 +11,14 @@ from scipy.optimize import root_scalar
 
 from fluidcc.errors import InputError
 from fluidcc.operators import NicSettings, SwitchPort
-from fluidcc.operators.capacity import PACKETS, advice, least_kmin, shown, thresholds
-from fluidcc.operators.capacity import most as most_bytes
 from fluidcc.operators.config_db import ConfigDB
 from fluidcc.operators.finding import Change, Finding, set_fields, set_registers, typed
-from fluidcc.operators.nic_switches import switched_off
-from fluidcc.operators.nvidia_settings import NEVER
-from fluidcc.operators.reference_thresholds import guide, yardsticks
-from fluidcc.operators.registers import BITS
+from fluidcc.operators.nvidia import switched_off
+from fluidcc.operators.nvidia_settings import BITS, NEVER
 from fluidcc.operators.roce_queue import choose_queue
 from fluidcc.operators.sonic import describe
+from fluidcc.operators.thresholds import PACKETS, advice, guide, least_kmin, shown, thresholds, yardsticks
+from fluidcc.operators.thresholds import most as most_bytes
 from fluidcc.scenario.model import RED, Scenario
 from fluidcc.schemes.dcqcn import DCQCN
 from fluidcc.units import RATE, SIZE, TIME, show

@@ -11,7 +11,8 @@ from typing import Any
 from fluidcc.errors import InputError
 from fluidcc.files import LARGEST, read_bounded
 
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)", re.ASCII)
+_EXPONENT = re.compile(rf"(?:{_NUMBER.pattern})[eE][+-]?\d{{1,3}}", re.ASCII)
 _SHOWN = 40  # characters of a file's own text that an error message repeats
 
 
@@ -105,11 +106,14 @@ def number(value: Any, where: str, what: str, low: float, high: float, *, intege
     Raises
     ------
     InputError
-        If it is no finite number, or outside the range.
+        If it is no finite number, outside the range, or text with an exponent: of ``2e5`` SONiC reads 2 (``stoi`` in
+        orchagent/qosorch.cpp of sonic-swss).
     """
     wanted = f"write {what}, {'a whole number ' if integer else ''}from {low:.15g} to {high:.15g}"
     if isinstance(value, str):
         text = value.strip()
+        if _EXPONENT.fullmatch(text):
+            raise InputError(f"{where}: {clip(value)} has an exponent, which devices do not read; {wanted}, in digits")
         read = float(text) if len(text) <= 64 and _NUMBER.fullmatch(text) else math.nan
     elif isinstance(value, int) and not isinstance(value, bool):
         read = float(value) if abs(value) <= 10**18 else math.inf

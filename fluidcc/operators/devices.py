@@ -14,9 +14,8 @@ from fluidcc.operators import NicSettings, SwitchPort, dcqcn_of, read_nic
 from fluidcc.operators.audit import worst_first
 from fluidcc.operators.behaviour import buffers_of
 from fluidcc.operators.config_files import listing
-from fluidcc.operators.nic_switches import off_in_words
-from fluidcc.operators.ports import PortGroup, shown
-from fluidcc.operators.unmarked import unmarked
+from fluidcc.operators.nvidia import off_in_words
+from fluidcc.operators.ports import PortGroup, shown, unmarked
 from fluidcc.scenario.frames import payloads, said
 from fluidcc.scenario.model import RED
 from fluidcc.scenario.parameters import resolve, specs

@@ -1,17 +1,57 @@
-"""Checks of a lossless priority: the traffic in it, headroom for its cable, a watchdog over its PAUSEs."""
+"""Checks of a lossless priority: traffic in it, headroom for its cable, a watchdog over its PAUSEs, its hosts.
+
+Headroom holds what may still come after a PAUSE is sent: what is on the cable, there and back, at the port's rate; a
+packet that is being sent at either end; what leaves the other end before it obeys; and the chip's own delay. SONiC's
+published sum for NVIDIA's switches (sonic-swss, `cfgmgr/buffer_headroom_mellanox.lua`) is followed: light at 198 000
+km/s in the cable, the response times of IEEE 802.3 31B.3.7, 0.8 KiB in the chip, and 1 KiB of lossless MTU. Its low end
+takes full packets; its high end packets of 64 B, each of which fills a cell of 144 B.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from fluidcc.operators import NicSettings, SwitchPort
 from fluidcc.operators.finding import Change, Finding, set_fields
-from fluidcc.operators.headroom import needed
-from fluidcc.operators.pfc_watchdog import ERRDISABLE, least_time
-from fluidcc.operators.roce_queue import PFC_MAP
-from fluidcc.operators.traffic_class import TrafficClass
-from fluidcc.units import RATE, SIZE, show
+from fluidcc.operators.port_fields import ERRDISABLE, least_time
+from fluidcc.operators.roce_queue import PFC_MAP, TrafficClass
+from fluidcc.operators.sonic import USUAL_DSCP
+from fluidcc.operators.switches import SONIC
+from fluidcc.units import RATE, SIZE, Rate, show
+
+# -- headroom behind a cable, as a range: vendors call such sums first estimates ---------------------------
+
+
+_LIGHT = 1.98e8  # m/s
+_CHIP, _LOSSLESS_MTU = 0.8 * 1024, 1024  # bytes
+_CELL, _LEAST_PACKET = 144, 64  # bytes
+_GBPS = Rate(1e9 / 8)
+QUANTUM = 512 // 8  # bytes of a pause quantum
+# Pause quanta within which a port obeys, by rate [Gb/s].
+QUANTA = {10: 67, 25: 80, 40: 118, 50: 147, 100: 394, 200: 453, 400: 905, 800: 905}
+
+
+def needed(rate: float, cable: float, mtu: float) -> tuple[float, float]:
+    """Least and largest estimate of the headroom, SONiC's ``xoff`` [bytes].
+
+    Parameters
+    ----------
+    rate : float
+        Of the port [bytes/s].
+    cable : float
+        Its length [m].
+    mtu : float
+        Largest packet of the port [bytes].
+    """
+    speed = rate / _GBPS
+    nearest = min(QUANTA, key=lambda known: abs(known - speed))
+    on_the_way = mtu + 2 * cable / _LIGHT * rate + _CHIP + QUANTA[nearest] * QUANTUM
+    return _LOSSLESS_MTU + on_the_way, _LOSSLESS_MTU + on_the_way * _CELL / _LEAST_PACKET
+
+
+# -- checks of the port ------------------------------------------------------------------------------------
+
 
 STOPS_ANOTHER = "PAUSE stops another queue"
 _KIB = 1024
@@ -314,3 +354,100 @@ def watchdog(port: SwitchPort) -> Iterator[Finding]:
         done = "drops what waits" if dog.action == "drop" else "sends on without heeding PAUSEs, which may lose packets"
         after = f"{dog.detection_time} ms" if dog.detection_time else "its own time"
         yield Finding("ok", "PFC watchdog", f"after {after} of PAUSE the switch {done}")
+
+
+# -- checks of a host against its switch's port: PFC, trust and DSCP, and sizes of packets -----------------
+
+
+_ON_IP = 60  # bytes of IPv4, UDP, BTH, RETH and ICRC, which a switch's MTU counts with the payload
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+def host(port: SwitchPort, nic: NicSettings | None) -> Iterator[Finding]:
+    """Check that PFC, trust and DSCP of a host are its switch's, and that its packets pass."""
+    if nic is None:
+        return
+    if nic.mtu is not None and port.mtu < nic.mtu + _ON_IP:
+        yield Finding(
+            "bad",
+            "packets are larger than the switch's MTU",
+            f"the NIC sends {nic.mtu:g} B of payload, {nic.mtu + _ON_IP:g} B with headers; {port.name} takes "
+            f"{port.mtu:g} B: full packets are lost",
+            f"set the MTU of {port.name} to {nic.mtu + _ON_IP:g} or more, such as 9100, or the NIC's lower",
+        )
+    qos, lossless = nic.qos, port.lossless_priorities
+    if port.lossless and qos.pfc is not None and port.priority not in qos.pfc:
+        wanted = ",".join(str(int(each in {*lossless})) for each in range(8))
+        on = f"priority {_listed(qos.pfc)}" if qos.pfc else "no priority"
+        said = f"mlnx_qos shows PFC on for {on}; the switch has it for {_listed(lossless)}"
+        if {*qos.pfc} & {*lossless}:
+            yield Finding("ok", "hosts use another priority", f"{said}: priority {port.priority} is for none of these")
+        else:
+            yield Finding(
+                "bad",
+                "the host's PFC is of another priority",
+                f"{said}: PAUSEs stop no host",
+                f"mlnx_qos -i IFACE --pfc {wanted}, on each host",
+            )
+    queues = dict(port.traffic.queues_of_dscp) if port.traffic is not None else {}
+    if queues and qos.trust == "pcp":
+        yield Finding(
+            "warn",
+            "the host does not trust DSCP",
+            "mlnx_qos shows trust state pcp: packets without a VLAN tag have priority 0 in the NIC, whatever their "
+            "DSCP, and no PAUSE of another priority stops them",
+            "mlnx_qos -i IFACE --trust dscp, on each host",
+        )
+    right = [dscp for dscp, queue in queues.items() if queue in {port.queue, *lossless}]
+    sent = [tos >> 2 for tos in qos.tos] or [USUAL_DSCP]
+    pfc = qos.pfc or ()
+    for dscp, priority in qos.priorities if port.lossless and qos.trust == "dscp" and pfc else ():
+        if dscp in sent and queues.get(dscp) == port.queue and priority not in pfc:
+            yield Finding(
+                "bad",
+                "the host sends RoCE by a priority without PFC",
+                f"mlnx_qos maps DSCP {dscp} to priority {priority} and has PFC on for {_listed(pfc)}: no PAUSE stops "
+                "what the host sends",
+                f"mlnx_qos -i IFACE --dscp2prio set,{dscp},{port.priority}, on each host",
+            )
+    for tos in qos.tos if right else ():
+        if tos >> 2 not in right:
+            wanted = USUAL_DSCP if USUAL_DSCP in right else right[0]
+            yield Finding(
+                "bad",
+                "RoCE's packets go to another queue",
+                f"the host sends ToS {tos}, DSCP {tos >> 2}, which this switch puts into queue "
+                f"{queues.get(tos >> 2, 0)}: RoCE's queues are fed by DSCP {_listed(sorted(right))}",
+                f"cma_roce_tos -d DEVICE -t {wanted << 2 | 2} (DSCP {wanted}); traffic_class likewise, on each host",
+            )
+
+
+# -- PFC and ECN that are on for different queues of a port, of which RoCE's traffic has one ---------------
+
+
+def marked_in_vain(port: SwitchPort) -> Iterator[Finding]:
+    """Say that ECN is on for a queue that is not RoCE's."""
+    if port.marked_in_vain:
+        there = f": wred_profile {port.profile} in QUEUE|{port.name}|{port.usual_queue}"
+        yield Finding(
+            "warn",
+            "ECN is on for another queue than PFC",
+            f"queue {port.queue} of {port.name} marks and is not lossless; RoCE's usual DSCP {USUAL_DSCP} goes to "
+            f"queue {port.usual_queue}, which is lossless and has no WRED profile",
+            f"give queue {port.usual_queue} the marking of queue {port.queue}"
+            + (there if port.system == SONIC.system else ""),
+        )
+
+
+def paused_in_vain(port: SwitchPort) -> Iterator[Finding]:
+    """Say that PFC is on for a queue that is not RoCE's."""
+    yield Finding(
+        "warn",
+        "PFC is on for another queue than ECN",
+        f"queue {port.queue} of {port.name} is lossless and has no WRED profile; RoCE's usual DSCP {USUAL_DSCP} goes "
+        f"to queue {port.usual_queue}, which marks and is not lossless",
+        f"take priority {port.priority} out of pfc_enable of PORT_QOS_MAP|{port.name}, unless other traffic needs it",
+    )

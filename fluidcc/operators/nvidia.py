@@ -5,23 +5,33 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fluidcc.errors import InputError
 from fluidcc.operators.config_files import clip, label, listing, number, read_text
-from fluidcc.operators.nic_qos import NicQos, read_qos
-from fluidcc.operators.nvidia_settings import SETTINGS, UNUSED, canonical
-from fluidcc.operators.nvidia_text import PORT, base_name, dump_column, dump_lines, joined, spelled, text_lines
-from fluidcc.operators.unread_nics import vendor_of
+from fluidcc.operators.nvidia_settings import SETTINGS, SIDES, UNUSED, canonical, enabling
+from fluidcc.operators.nvidia_text import (
+    PORT,
+    NicQos,
+    base_name,
+    dump_column,
+    dump_lines,
+    joined,
+    read_qos,
+    refuse_json,
+    spelled,
+    text_lines,
+    vendor_of,
+)
 from fluidcc.scenario.frames import MTUS, active_mtu
 from fluidcc.surface import constructor, public
 
 if TYPE_CHECKING:
     from fluidcc.schemes.dcqcn import DCQCN
 
-_EXPECTED = "`key = value` text, the output of `mlxconfig query`, or the driver's folder of settings"
+EXPECTED_NIC = "`key = value` text, the output of `mlxconfig query`, or the driver's folder of settings"
 # First words of lines of mlnx_qos, which prints PFC, trust and classes; and how many of them tell it.
 _OF_MLNX_QOS, _ENOUGH = {"DCBX", "Priority", "dscp2prio", "PFC", "enabled", "tc"}, 3
 _NAMED = re.compile(r"[\w/.+-]+\((-?\d{1,20})\)", re.ASCII)  # True(1), ECN(0)
@@ -134,7 +144,9 @@ def read_nic(path: str | os.PathLike[str], port: int = 1) -> NicSettings:
         folder = False
     if folder:
         return _settings(_Found(name, port), _folder_lines(Path(path), name), name, unknown_listed=False)
-    plain = joined(read_text(path, _EXPECTED).splitlines())
+    text = read_text(path, EXPECTED_NIC)
+    refuse_json(text, name, EXPECTED_NIC)
+    plain = joined(text.splitlines())
     lines = [re.sub(r"^(>\s?)+", "", line) for line in plain]  # quoted in mail
     column, qos = dump_column(lines), read_qos("\n".join(lines))
     if column is None:
@@ -265,7 +277,7 @@ def _settings(found: _Found, lines: Iterator[tuple[str, ...]], source: str, *, u
         others = " and ".join(str(p) for p in sorted(found.others))
         have = f" for port {found.port} (it has port {others})" if others else ""
         named = "rpg_ai_rate" + (f" or RPG_AI_RATE_P{found.port}" if others else "")
-        raise InputError(f"{found.file}: has no DCQCN setting{have}; give {_EXPECTED}, with names such as {named}")
+        raise InputError(f"{found.file}: has no DCQCN setting{have}; give {EXPECTED_NIC}, with names such as {named}")
     ignored = [f"{name} = {given[name]:.15g}: {UNUSED[name](given[name])}" for name in given if name in UNUSED]
     ignored += [f"{name}: the source says N/A" for name in found.unset]
     ignored += [
@@ -309,14 +321,14 @@ def _refuse_others(found: _Found) -> None:
     InputError
     """
     if not found.given and len(_OF_MLNX_QOS.intersection(found.unknown)) >= _ENOUGH:
-        raise InputError(f"{found.file}: is the output of mlnx_qos, which has no DCQCN setting; give {_EXPECTED}")
+        raise InputError(f"{found.file}: is the output of mlnx_qos, which has no DCQCN setting; give {EXPECTED_NIC}")
 
 
 def _folder_lines(folder: Path, name: str) -> Iterator[tuple[str, str, str]]:
     seen = 0
 
     def unreadable(error: OSError) -> None:
-        raise InputError(f"{name}: cannot be read ({error.strerror}); give {_EXPECTED}")
+        raise InputError(f"{name}: cannot be read ({error.strerror}); give {EXPECTED_NIC}")
 
     for parent, folders, files in os.walk(folder, onerror=unreadable):
         folders.sort()
@@ -331,3 +343,50 @@ def _folder_lines(folder: Path, name: str) -> Iterator[tuple[str, str, str]]:
                 yield file, "", ""
                 continue
             yield file, read_text(path, "one number per file").strip(), label(path)
+
+
+# -- switches that turn DCQCN off --------------------------------------------------------------------------
+
+
+_USUAL = 3  # RoCE's priority where no switch's file says it
+
+
+def switched_off(nic: NicSettings, priority: int, lossless: Collection[int] = ()) -> tuple[list[str], dict[str, int]]:
+    """Say what switches DCQCN off for a priority, and which settings of the NIC switch it on.
+
+    Parameters
+    ----------
+    nic : NicSettings
+    priority : int
+    lossless : collection of int
+        Further priorities to switch on with it.
+
+    Returns
+    -------
+    list of str
+        A reason for each switch that is off.
+    dict of str to int
+    """
+    whys: list[str] = []
+    wanted: dict[str, int] = {}
+    mask = nic.given.get("roce_cc_prio_mask")
+    if mask is not None and not int(mask) >> priority & 1:
+        whys.append(f"roce_cc_prio_mask = {int(mask)} leaves out priority {priority}")
+        wanted["ROCE_CC_PRIO_MASK"] = int(mask) | sum(1 << each for each in {priority, *lossless})
+    for side, effect in SIDES.items():
+        if nic.given.get(enabling(side, priority)) == 0:
+            name = f"roce_{side}/enable/{priority}"
+            whys.append(f"{name} = 0: {effect}")
+            wanted[name] = 1
+    return whys, wanted
+
+
+def off_in_words(nic: NicSettings, priority: int | None = None) -> str:
+    """Say of a run that the NIC would not send by DCQCN; empty if it would."""
+    whys, _ = switched_off(nic, _USUAL if priority is None else priority)
+    if algorithm := nic.given.get("roce_cc_algorithm"):
+        whys.append(f"ROCE_CC_ALGORITHM = {algorithm:g} is another algorithm")
+    if not whys:
+        return ""
+    which = f"priority {_USUAL}, usually RoCE's" if priority is None else f"priority {priority}"
+    return f"{nic.source}: DCQCN is off at this NIC for {which} ({'; '.join(whys)}); runs are as if it were on"

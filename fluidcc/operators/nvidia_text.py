@@ -1,12 +1,13 @@
-"""Texts in which NVIDIA's settings stand: names and values in lines, as files and tools print them."""
+"""Texts in which a NIC's settings stand: names and values in lines, as files and tools print them."""
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from fluidcc.errors import InputError
-from fluidcc.operators.config_files import clip
+from fluidcc.operators.config_files import clip, label, listing
 from fluidcc.operators.nvidia_settings import canonical
 
 Line = tuple[str, ...]  # a name, its value, where it is, and what it will be from the next boot on
@@ -27,7 +28,31 @@ _SET = re.compile(r"([A-Za-z]\w*)=([^\s\"';]+)", re.ASCII)  # of `mlxconfig set 
 _REGISTRY = re.compile(r'\s*"(\w+)"=dword:([0-9a-f]{1,8})\s*', re.ASCII | re.IGNORECASE)  # of Windows, exported
 _ENABLING = re.compile(r"(roce_[nr]p)/enable/([0-7])\b", re.ASCII)  # a folder for each end, a file for each priority
 _OF_PACKETS = re.compile(r"\s*(?:active_)?mtu\b")
+_JSON_KEY = re.compile(r'"([^"\\\n]{1,100})"\s*:')
 _RULE = re.compile(r"\s*[:=*_-]{3,}\s*")
+
+
+def refuse_json(text: str, name: str, instead: str) -> None:
+    """Refuse a NIC's settings as JSON, which would be taken for a switch's configuration.
+
+    Parameters
+    ----------
+    text : str
+    name : str
+        Of the file.
+    instead : str
+        Forms of settings that are read.
+
+    Raises
+    ------
+    InputError
+        If keys of the text are settings of DCQCN.
+    """
+    keys = dict.fromkeys(_JSON_KEY.findall(text) if text.lstrip().startswith(("{", "[")) else ())
+    if found := [key for key in keys if canonical(base_name(key)) is not None]:
+        raise InputError(
+            f"{label(name)}: has a NIC's settings ({listing(found, 3)}) as JSON, which is not read; give {instead}"
+        )
 
 
 def joined(lines: list[str]) -> list[str]:
@@ -159,3 +184,89 @@ def dump_lines(lines: list[str], name: str) -> Iterator[Line]:
         now = values[columns.index("Current") if "Current" in columns else 0]
         later = values[columns.index("Next Boot")] if {"Current", "Next Boot"} <= set(columns) else ""
         yield match[1], now, f"{name}:{i}", later
+
+
+# -- a host's own PFC, trust and DSCP, as `mlnx_qos` and `cma_roce_tos` print them -------------------------
+
+
+_TRUST = re.compile(r"^\s*Priority trust state:\s*(\w+)", re.MULTILINE)
+_PFC = re.compile(r"^\s*enabled((?:\s+[01]){8})\s*$", re.MULTILINE)
+_PRIORITIES = re.compile(r"^\s*prio:([0-7])\s+dscp:([\d,]+)", re.MULTILINE | re.ASCII)
+_TOS = re.compile(
+    r"\bcma_roce_tos\b[^\n]*?\s-t\s*(\d{1,3})\b|\bcma_roce_tos\b[^\n]*\n\s*(\d{1,3})\s*$|"
+    r"\bGlobal tclass=(\d{1,3})\b|\becho\s+(\d{1,3})\s*>\s*\S*/tc/\d+/traffic_class\b",
+    re.MULTILINE | re.ASCII,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class NicQos:
+    """Priorities of a host's packets.
+
+    Attributes
+    ----------
+    pfc : tuple of int or None
+        Priorities with PFC; None where the text does not say.
+    trust : str
+        What chooses a packet's priority, ``dscp`` or ``pcp``; empty where the text does not say.
+    tos : tuple of int
+        ToS bytes of RoCE's packets.
+    priorities : tuple of (int, int)
+        Priority of each DSCP; empty where the text does not say.
+    """
+
+    pfc: tuple[int, ...] | None = None
+    trust: str = ""
+    tos: tuple[int, ...] = ()
+    priorities: tuple[tuple[int, int], ...] = ()
+
+
+def read_qos(text: str) -> NicQos:
+    """Read what ``mlnx_qos`` and ``cma_roce_tos`` print, of a NIC's text; of several interfaces what all have."""
+    rows = [{i for i, on in enumerate(row.split()) if on == "1"} for row in _PFC.findall(text)]
+    trusts = sorted({each.lower() for each in _TRUST.findall(text)})
+    tos = {int(next(filter(None, found))) for found in _TOS.findall(text)}
+    of_dscp = {int(dscp): int(row[0]) for row in _PRIORITIES.findall(text) for dscp in re.findall(r"\d+", row[1])}
+    pfc = tuple(sorted(set.intersection(*rows))) if rows else None
+    return NicQos(pfc, (trusts or [""])[-1], tuple(sorted(tos)), tuple(sorted(of_dscp.items())))
+
+
+# -- NICs of other vendors, recognised by the names of their settings, which nothing here reads ------------
+
+
+# Names that no NVIDIA NIC has, by whose they are: of the drivers' configfs and sysfs files and module parameters.
+_NAMES: dict[str, set[str]] = {
+    "Broadcom": {
+        "cc_mode", "ecn_enable", "ecn_marking", "inact_th", "init_cr", "init_tr", "init_cp", "nph_per_state",
+        "time_pph", "pkts_pph", "tcp_cp", "roce_dscp", "roce_prio", "min_time_bet_cnp", "cnp_ecn",
+        "disable_prio_vlan_tx",
+        "tr_update_mode", "fr_num_rtts", "ai_rate_incr", "red_rel_rtts_th", "cr_min_th", "bw_avg_weight",
+        "act_cr_factor", "rtt_jitter_en", "cr_prob_fac", "tr_prob_fac", "cnp_ratio_th",
+    },  # bnxt_re/configfs.c
+    "Intel": {
+        "dcqcn_enable", "dcqcn_cc_cfg_valid", "dcqcn_min_dec_factor", "dcqcn_min_rate", "dcqcn_f", "dcqcn_t", "dcqcn_b",
+        "dcqcn_rai_factor", "dcqcn_hai_factor", "dcqcn_rreduce_mperiod",
+    },  # irdma/main.c
+    "Huawei": {
+        "dcqcn_ai", "dcqcn_tkp", "dcqcn_tmp", "dcqcn_alp", "dcqcn_max_speed", "dcqcn_g", "dcqcn_al", "dcqcn_cnp_time",
+        "dcqcn_ashift", "dcqcn_lifespan",
+    },  # hns_roce/hns_roce_sysfs.c
+    "Marvell": {
+        "dcqcn_cnp_send_timeout", "dcqcn_cnp_dscp", "dcqcn_cnp_vlan_priority", "dcqcn_notification_point",
+        "dcqcn_reaction_point", "dcqcn_rl_bc_rate", "dcqcn_rl_max_rate", "dcqcn_rl_r_ai", "dcqcn_rl_r_hai", "dcqcn_gd",
+        "dcqcn_k_us", "dcqcn_timeout_us",
+    },  # qed_main.c
+}  # fmt: skip
+
+
+def vendor_of(names: Iterable[str]) -> tuple[str, list[str]] | None:
+    """Tell a vendor by the names of settings, with those that say so; None if they say nothing.
+
+    Parameters
+    ----------
+    names : iterable of str
+        In lower case, without folders.
+    """
+    given = set(names)
+    found = max(((len(given & theirs), vendor) for vendor, theirs in _NAMES.items()))
+    return (found[1], sorted(given & _NAMES[found[1]])) if found[0] else None

@@ -10,11 +10,18 @@ from typing import TYPE_CHECKING
 from fluidcc.errors import InputError
 from fluidcc.operators.config_db import EXPECTED, ConfigDB, Fields
 from fluidcc.operators.config_files import clip, label, listing, number
-from fluidcc.operators.pfc_watchdog import Watchdog
-from fluidcc.operators.port_fields import DEFAULT_MTU, MOST_BYTES, cabling, line_fields, pausing, shaping
-from fluidcc.operators.roce_queue import BEST_RANK, PFC_MAP, Choice, choose_queue, marking_alone
+from fluidcc.operators.port_fields import DEFAULT_MTU, MOST_BYTES, Watchdog, cabling, line_fields, pausing, shaping
+from fluidcc.operators.roce_queue import (
+    BEST_RANK,
+    PFC_MAP,
+    TABLES_READ,
+    Choice,
+    TrafficClass,
+    choose_queue,
+    marking_alone,
+    traffic_class,
+)
 from fluidcc.operators.switches import SONIC
-from fluidcc.operators.traffic_class import TABLES_READ, TrafficClass, traffic_class
 from fluidcc.surface import constructor, public
 from fluidcc.units import RATE, Rate, quantity
 

@@ -1,7 +1,7 @@
 """Faults that counters show by themselves: what cannot be, or is not, with the settings of the files.
 
 Each check compares counts with each other, or with a bound that holds whatever the traffic is; what is rare among
-packets says nothing, as some of it is always there. What needs a model of the traffic is in `fluidcc.operators.marks`.
+packets says nothing, as some of it is always there. `fluidcc.operators.counted` has what needs a model of the traffic.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from fluidcc.operators.counters.model import NicCounters, PortCounters
 from fluidcc.operators.finding import Finding
-from fluidcc.operators.headroom import needed
-from fluidcc.operators.mark_bounds import highest_share, ramp_bound
+from fluidcc.operators.lossless import needed
 from fluidcc.operators.sonic import SwitchPort
+from fluidcc.operators.thresholds import highest_share, ramp_bound
 from fluidcc.units import SIZE, show
 
 STORM = "a port is paused without end"

@@ -10,7 +10,7 @@ from fluidcc.plotting.style import Picture, colour, figure, label
 
 if TYPE_CHECKING:
     from fluidcc.dde.charts import Chart
-    from fluidcc.results.dataset import DatasetResult
+    from fluidcc.results.result import DatasetResult
 
 _MOST = 8  # curves of one panel
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from fluidcc.surface import public
+from fluidcc.surface import missing, public
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -45,6 +45,10 @@ DRAINED = 0.05  # share of its peak at which a queue counts as drained
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def __getattr__(name: str) -> Any:
+    raise missing(__name__, name, __all__)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -258,7 +262,7 @@ def completion_times(taken: Iterable[float | None]) -> Array:
     return np.array([np.inf if t is None else t for t in taken], dtype=float)
 
 
-def finish_times(starts: Sequence[float], sizes: Sequence[float], taken: Iterable[float | None]) -> Array:
+def end_times(starts: Sequence[float], sizes: Sequence[float], taken: Iterable[float | None]) -> Array:
     """Compute when each flow ended, (flows,) [s]; infinite if it has not.
 
     Parameters

@@ -10,10 +10,9 @@ from typing import Any, ClassVar
 from fluidcc.errors import InputError
 from fluidcc.files import read_netcdf, write_netcdf
 from fluidcc.results import metrics
-from fluidcc.results.dataset import DatasetResult, Parts, Row
-from fluidcc.results.drawing import draw
-from fluidcc.results.saved import problem_of_trace
-from fluidcc.results.text import label, shown
+from fluidcc.results.display import draw, label, shown
+from fluidcc.results.result import DatasetResult, Parts, Row
+from fluidcc.results.schema import problem_of_trace
 from fluidcc.surface import constructor, public
 from fluidcc.units import TIME, quantity, show
 

@@ -1,15 +1,18 @@
-"""A scenario for people: links and flows that are alike in one line, and only what differs from the defaults."""
+"""A scenario for people: links and flows that are alike in one line, and only what differs from the defaults.
+
+Tables that notebooks show are plain HTML, with every text escaped, since names are the user's.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
 from typing import Any
 
 from fluidcc import units
 from fluidcc.errors import InputError
-from fluidcc.scenario import html
 from fluidcc.scenario.parameters import Spec, convert, specs
 
 _MOST = 4  # lines of links, and of flows, in a repr
@@ -25,7 +28,7 @@ def summary_of(scenario: Any) -> str:
 
 def html_of(scenario: Any) -> str:
     """The same as a table."""
-    return html.table(f"Scenario: {_counted(scenario)}", rows_of(scenario, 4 * _MOST))
+    return table(f"Scenario: {_counted(scenario)}", rows_of(scenario, 4 * _MOST))
 
 
 def rows_of(scenario: Any, most: int) -> list[tuple[str, str]]:
@@ -168,3 +171,29 @@ def _counted(scenario: Any) -> str:
     kinds = len(scenario.flows)
     flows = f"{kinds} class{'es' * (kinds != 1)} of flows" if count is None else f"{count:g} flow{'s' * (count != 1)}"
     return f"{flows}, {links} link{'s' * (links != 1)}"
+
+
+# -- tables in notebooks -----------------------------------------------------------------------------------
+
+_CELL = "text-align:left;vertical-align:top;padding:2px 12px 2px 0"
+
+
+def table(title: str, rows: Sequence[Sequence[Any]], header: Sequence[str] = ()) -> str:
+    """A compact table; the first column is bold. Titles and cells are text, never HTML."""
+    head = "".join(f'<th style="{_CELL}">{escape(str(cell))}</th>' for cell in header)
+    body = "".join(
+        "<tr>"
+        + "".join(
+            f'<{"th" if k == 0 else "td"} style="{_CELL}">{escape(str(cell))}</{"th" if k == 0 else "td"}>'
+            for k, cell in enumerate(row)
+        )
+        + "</tr>"
+        for row in rows
+    )
+    top = f"<thead><tr>{head}</tr></thead>" if header else ""
+    return f"<div><strong>{escape(title)}</strong><table>{top}<tbody>{body}</tbody></table></div>"
+
+
+def folded(title: str, content: str) -> str:
+    """HTML that opens on a click; ``content`` is HTML."""
+    return f"<details><summary>{escape(title)}</summary>{content}</details>"

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fluidcc.schemes.acc.period_map import acc_map as acc_map
     from fluidcc.schemes.acc.period_map import acc_maps as acc_maps
     from fluidcc.schemes.dcqcn.published import published as published
+    from fluidcc.theory import loss_recovery as loss_recovery
     from fluidcc.theory import queueing as queueing
     from fluidcc.theory.control.equilibrium import Equilibrium as Equilibrium
     from fluidcc.theory.control.limit_cycle import LimitCycle as LimitCycle

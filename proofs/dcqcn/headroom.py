@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from fluidcc.operators.checks import ecn_bound
-from fluidcc.operators.headroom import QUANTA, QUANTUM, needed
+from fluidcc.operators.lossless import QUANTA, QUANTUM, needed
 from fluidcc.proofs.dcqcn.thresholds import BETA, BUFFER, LINE, PORTS
 from fluidcc.proofs.papers import DCQCN
 from fluidcc.proofs.verdict.claim import Finding, Way, claim, rounds_to

@@ -263,7 +263,8 @@ def test_equilibria_beside_the_equal_one(fluidcc, monkeypatch):
     assert found["stable"] is other["stable"] is False  # neither is where a run ends
     assert out.count("unstable") == 2
     assert "3.601Gbps, 36.4Gbps" in out
-    assert "searched" in out
+    assert "looked for others" in out
+    assert "searched" not in out
     status, _, err = fluidcc("stability", *UNEQUAL, "--at", 2)
     assert status == 2
     assert "equilibria 0 to 1" in err

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fluidcc.cli import complete
+from fluidcc.cli import options
 from fluidcc.cli.app import run
 from fluidcc.contract.presets import presets
 from fluidcc.contract.registry import names
@@ -79,9 +79,9 @@ def test_names_read_off_the_sources_are_those_there_are() -> None:
     from fluidcc.builders.names import TOPOLOGIES
     from fluidcc.proofs.verdict.registry import list_claims, list_figures
 
-    assert complete.figures(None, "") == ["list", *sorted(list_figures())]
-    assert complete.claims(None, "") == sorted(list_claims())
-    assert complete.topologies(None, "") == list(TOPOLOGIES)
+    assert options.complete_figures(None, "") == ["list", *sorted(list_figures())]
+    assert options.complete_claims(None, "") == sorted(list_claims())
+    assert options.complete_topologies(None, "") == list(TOPOLOGIES)
 
 
 @pytest.mark.parametrize("words", ["reproduce dcqcn", "verify hpcc", "show dc", "simulate dcqcn --topology "])

@@ -192,7 +192,7 @@ def test_a_shell_s_pipe() -> None:
 @pytest.mark.parametrize(
     ("before", "begins"),
     [
-        ("from fluidcc.cli import streams; streams.prepare()", "fluidcc: the cache: "),
+        ("from fluidcc.cli import process; process.prepare_streams()", "fluidcc: the cache: "),
         ("", "<fluidcc>:1: UserWarning: "),
     ],
     ids=["the command", "the library"],

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fluidcc.cli import trial
+from fluidcc.cli import contenders as trial
 from fluidcc.cli.app import run
 from fluidcc.cli.contenders import contenders, read
 from fluidcc.studies.tuning.trial import COUNT, RECOMMENDED, Row, Trial

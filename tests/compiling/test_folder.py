@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import shutil
@@ -9,13 +10,14 @@ import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from numba import njit
 
-from fluidcc.compiling import folder
+from fluidcc.compiling import folder, numba_files
 from fluidcc.compiling.functions import per_shape
 from fluidcc.compiling.numba_files import keep
 
@@ -335,3 +337,19 @@ def test_a_disk_that_is_full_is_said(kind: str, error: OSError, top: Path, monke
     texts = [str(each.message) for each in said]
     assert len(texts) == (error.errno == 28)
     assert all("cannot be used (No space left on device); everything is compiled again" in text for text in texts)
+
+
+def test_numba_announces_what_it_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once for each kind of arguments; a call of what is compiled says nothing."""
+    said: list[str] = []
+
+    @contextlib.contextmanager
+    def waiting(text: str) -> Iterator[None]:
+        said.append(text)
+        yield
+
+    monkeypatch.setattr(numba_files, "waiting", waiting)
+    made: Any = njit(lambda x: x + 1)
+    numba_files.announce(made, "a sum (about 1 s, once)")
+    assert [made(1), made(2)] == [2, 3]
+    assert said == ["compiling a sum (about 1 s, once)"]

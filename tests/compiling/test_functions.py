@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import subprocess
 import sys
@@ -323,3 +324,20 @@ def test_a_long_session_does_not_use_up_its_memory_maps() -> None:
     assert done.returncode == 0, done.stderr
     counts = [int(count) for count in done.stdout.split()]
     assert max(counts[6:]) < 1.3 * max(counts[:6]), counts
+
+
+def test_what_is_compiled_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its kind and how long it takes; what is held already is not."""
+    said: list[str] = []
+
+    @contextlib.contextmanager
+    def waiting(text: str, **options: object) -> Iterator[None]:
+        said.append(text)
+        yield
+
+    monkeypatch.setattr(functions, "waiting", waiting)
+    made = functions.PerShape(lambda x: x + 1.0, (), (), {})
+    assert [float(made(np.float64(k))) for k in range(2)] == [1.0, 2.0]
+    (text,) = said
+    assert text.startswith("compiling ")
+    assert text.endswith("(1 to 10 s, once for scenarios of this shape)")

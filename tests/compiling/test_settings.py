@@ -15,7 +15,7 @@ import pytest
 import fluidcc as fc
 from fluidcc import theory
 from fluidcc.compiling import functions
-from fluidcc.results.identity import same
+from fluidcc.results.result import same
 
 THEIRS = {
     "jax_debug_nans": True,

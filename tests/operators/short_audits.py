@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fluidcc.engines.run import simulate
-from fluidcc.operators.reach import reach
+from fluidcc.operators.behaviour import reach
 from fluidcc.theory.control.equilibrium import equilibrium
 from tests.shapes import give_depth
 
@@ -42,10 +42,9 @@ def short_audits(seeds: int = 2, opens: str = "12.5ms", closes: str = "25ms") ->
     """Run each behaviour over fewer seeds and less time, and follow a start at line rate for 0.2 s in place of 0.5."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("fluidcc.operators.behaviour.SEEDS", seeds)
-        for module in ("behaviour", "packet_check"):
-            patch.setattr(f"fluidcc.operators.{module}.OPENS", opens)
-            patch.setattr(f"fluidcc.operators.{module}.CLOSES", closes)
-        patch.setattr("fluidcc.operators.reach.UNTIL", "200ms")
+        patch.setattr("fluidcc.operators.behaviour.OPENS", opens)
+        patch.setattr("fluidcc.operators.behaviour.CLOSES", closes)
+        patch.setattr("fluidcc.operators.behaviour.UNTIL", "200ms")
         give_depth(patch)
         for module, name, function in _ONCE:
             patch.setattr(importlib.import_module(module), name, function)

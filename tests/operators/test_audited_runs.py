@@ -13,8 +13,8 @@ import fluidcc as fc
 from fluidcc.errors import InputError
 from fluidcc.operators import audit as audits
 from fluidcc.operators import behaviour, checks
+from fluidcc.operators.behaviour import Reach, reach
 from fluidcc.operators.finding import Finding, set_fields
-from fluidcc.operators.reach import Reach, reach
 from fluidcc.units import Rate
 from tests.operators.test_capacity import fields, made
 from tests.operators.test_checks_by_hand import port, ran

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fluidcc.operators import capacity
+from fluidcc.operators import thresholds
 from fluidcc.operators.finding import Finding
 from fluidcc.operators.sonic import SwitchPort
 from fluidcc.theory.queueing import BurstQueue
@@ -56,7 +56,7 @@ def test_a_kmax_that_would_be_no_more_than_kmin_is_raised_with_it(
     kmin: float | None, kmax: float | None, low: dict[str, str] | None, steep: dict[str, str] | None
 ) -> None:
     """Two packets of 4096 B and 62 B of headers are 8316 B; the paper's at 100 Gb/s are 12.5 and 500 KB."""
-    found = words(capacity.packets_and_thresholds(made(kmin, kmax)))
+    found = words(thresholds.packets_and_thresholds(made(kmin, kmax)))
     found.pop(BURSTS, None)
     assert {what: fields(each) for what, each in found.items()} == {
         what: applied for what, applied in ((LOW, low), (STEEP, steep)) if applied is not None
@@ -67,9 +67,9 @@ def test_a_kmax_that_would_be_no_more_than_kmin_is_raised_with_it(
 
 
 def test_a_ramp_that_one_packet_climbs_is_not_told_where_no_other_fits() -> None:
-    assert STEEP in words(capacity.packets_and_thresholds(made(9e3, 10e3, buffer_size=25e3)))
-    assert STEEP not in words(capacity.packets_and_thresholds(made(9e3, 10e3, buffer_size=24e3)))
-    (one,) = capacity.packets_and_thresholds(made(2171, 9e5), (1086.0,))
+    assert STEEP in words(thresholds.packets_and_thresholds(made(9e3, 10e3, buffer_size=25e3)))
+    assert STEEP not in words(thresholds.packets_and_thresholds(made(9e3, 10e3, buffer_size=24e3)))
+    (one,) = thresholds.packets_and_thresholds(made(2171, 9e5), (1086.0,))
     assert "smaller MTU" not in one.why
     assert fields(one) == ends(2172)
 
@@ -92,7 +92,7 @@ def test_a_ramp_that_one_packet_climbs_is_not_told_where_no_other_fits() -> None
 def test_a_kmin_below_what_bursts_make_gets_a_percent_of_packets_marked(
     kmin: float, kmax: float, more: dict[str, Any], applied: dict[str, str] | None
 ) -> None:
-    (found,) = [*capacity.packets_and_thresholds(made(kmin, kmax, **more), (1086.0,))] or (None,)
+    (found,) = [*thresholds.packets_and_thresholds(made(kmin, kmax, **more), (1086.0,))] or (None,)
     if applied is None:
         assert found is None
         return
@@ -132,7 +132,7 @@ def test_the_share_that_bursts_get_marked_is_counted_by_hand() -> None:
 def test_thresholds_beyond_the_buffer_are_told_and_those_at_its_end_are_not(
     kmin: float | None, kmax: float | None, limits: dict[str, float], severity: str | None, applied: dict[str, str]
 ) -> None:
-    found = words(capacity.room(made(kmin, kmax, **limits)))
+    found = words(thresholds.room(made(kmin, kmax, **limits)))
     assert {what: each.severity for what, each in found.items()} == ({} if severity is None else {ABOVE: severity})
     for each in found.values():
         assert fields(each) == applied
@@ -155,13 +155,13 @@ def test_thresholds_beyond_the_buffer_are_told_and_those_at_its_end_are_not(
 )
 def test_a_queue_that_ends_before_pause_loses_packets(limit: float | None, more: dict[str, Any], told: bool) -> None:
     given: dict[str, Any] = {"lossless": True, "dynamic_th": None, "static_th": None, "buffer_size": 12e6} | more
-    found = words(capacity.room(made(10e3, 20e3, queue_limit=limit, **given)))
+    found = words(thresholds.room(made(10e3, 20e3, queue_limit=limit, **given)))
     assert [(what, each.severity) for what, each in found.items()] == [(OVERFLOWS, "bad")] * told
 
 
 def test_a_group_pauses_at_its_threshold_or_its_share_of_the_pool() -> None:
     """A group that takes twice what is free has two thirds of 9 MB; a fixed threshold goes before that."""
-    at = lambda **more: capacity.pause_point(made(None, None, **more))  # noqa: E731
+    at = lambda **more: thresholds.pause_point(made(None, None, **more))  # noqa: E731
     assert at(dynamic_th=1.0, buffer_size=9e6) == pytest.approx(6e6)
     assert at(dynamic_th=-1.0, buffer_size=9e6) == pytest.approx(3e6)
     assert at(dynamic_th=1.0, buffer_size=9e6, static_th=5e3) == 5e3
@@ -171,21 +171,21 @@ def test_a_group_pauses_at_its_threshold_or_its_share_of_the_pool() -> None:
 
 def test_the_smaller_of_two_limits_is_what_a_queue_may_hold() -> None:
     for buffer, limit, most in ((1e6, 2e6, 1e6), (2e6, 1e6, 1e6), (None, 1e6, 1e6), (1e6, None, 1e6)):
-        assert capacity.most(made(1.0, 2.0, buffer_size=buffer, queue_limit=limit)) == most
-    assert capacity.most(made(1.0, 2.0)) is None
+        assert thresholds.most(made(1.0, 2.0, buffer_size=buffer, queue_limit=limit)) == most
+    assert thresholds.most(made(1.0, 2.0)) is None
 
 
 def test_a_queue_at_its_limit_is_shown_and_one_beyond_it_is_not() -> None:
-    assert capacity.shown(30e3, 30e3) == "30KB"
-    assert capacity.shown(30_001.0, 30e3) == "beyond the buffer's 30KB"
-    assert capacity.shown(31e3, None) == "31KB"
+    assert thresholds.shown(30e3, 30e3) == "30KB"
+    assert thresholds.shown(30_001.0, 30e3) == "beyond the buffer's 30KB"
+    assert thresholds.shown(31e3, None) == "31KB"
 
 
 def test_a_changed_threshold_is_whole_and_a_probability_in_percent() -> None:
-    found = capacity.thresholds(made(1.0, 2.0), kmin=2000.6, pmax=0.29)
+    found = thresholds.thresholds(made(1.0, 2.0), kmin=2000.6, pmax=0.29)
     assert {change.path.rpartition("/")[2]: change.value for change in found} == {
         "green_min_threshold": "2001",
         "green_drop_probability": "29",
     }
-    assert capacity.thresholds(made(1.0, 2.0)) == ()
-    assert capacity.thresholds(made(1.0, 2.0, threshold_fields=None), 1.0, 2.0, 0.5) == ()
+    assert thresholds.thresholds(made(1.0, 2.0)) == ()
+    assert thresholds.thresholds(made(1.0, 2.0, threshold_fields=None), 1.0, 2.0, 0.5) == ()

@@ -13,19 +13,16 @@ import fluidcc as fc
 from fluidcc.cli.audit import print_audit
 from fluidcc.operators import checks, lossless
 from fluidcc.operators.audit import Audit
-from fluidcc.operators.behaviour import _percent, behaviour
-from fluidcc.operators.config_db import ConfigDB
+from fluidcc.operators.behaviour import _percent, after_packets, behaviour
+from fluidcc.operators.config_db import ConfigDB, configurations
 from fluidcc.operators.config_files import listing
-from fluidcc.operators.config_forms import configurations
 from fluidcc.operators.finding import Change, Finding
-from fluidcc.operators.headroom import needed
-from fluidcc.operators.nic_switches import off_in_words, switched_off
-from fluidcc.operators.nvidia import NicSettings
-from fluidcc.operators.packet_check import after_packets
-from fluidcc.operators.pfc_watchdog import Watchdog
+from fluidcc.operators.lossless import needed
+from fluidcc.operators.nvidia import NicSettings, off_in_words, switched_off
+from fluidcc.operators.port_fields import Watchdog
+from fluidcc.operators.ports import unmarked
+from fluidcc.operators.roce_queue import TrafficClass
 from fluidcc.operators.sonic import SwitchPort, read_sonic
-from fluidcc.operators.traffic_class import TrafficClass
-from fluidcc.operators.unmarked import unmarked
 from fluidcc.scenario.parameters import resolve
 from fluidcc.schemes.dcqcn import DCQCN, PRESETS
 

@@ -17,12 +17,10 @@ from fluidcc.cli.app import run
 from fluidcc.cli.audit import FAILED
 from fluidcc.errors import InputError
 from fluidcc.operators import NicSettings, commands, dcqcn_of, read_nic, read_sonic
-from fluidcc.operators.commands import FILES, Commands, commands_of
+from fluidcc.operators.commands import FILES, Commands, commands_of, pointer
 from fluidcc.operators.config_db import ConfigDB
-from fluidcc.operators.json_patch import pointer
-from fluidcc.operators.nvidia_settings import SETTINGS
+from fluidcc.operators.nvidia_settings import REGISTERS, SETTINGS, register_of
 from fluidcc.operators.ports import alike, read_ports, staying
-from fluidcc.operators.registers import REGISTERS, register_of
 from tests.operators.short_audits import short_audits
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g"

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from fluidcc.errors import InputError
 from fluidcc.operators.counters import Counters, NicCounters, PortCounters, read_counters
-from fluidcc.operators.counters.names import Entry
+from fluidcc.operators.counters.model import Entry
 from fluidcc.operators.counters.reading import _values
 from tests.operators.test_fuzz import attempt
 

@@ -13,12 +13,11 @@ from typing import Any
 import pytest
 
 from fluidcc.errors import InputError
-from fluidcc.operators import dcqcn_of, marks, read_nic, symptoms
+from fluidcc.operators import counted, dcqcn_of, read_nic, symptoms
 from fluidcc.operators.config_db import ConfigDB
-from fluidcc.operators.counted import Conditions, judge
+from fluidcc.operators.counted import Conditions, Marked, judge
 from fluidcc.operators.counters.model import Counters, NicCounters, PortCounters
 from fluidcc.operators.finding import Finding
-from fluidcc.operators.marks import Marked
 from fluidcc.operators.ports import PortGroup, read_ports
 from fluidcc.operators.symptoms import Nics, Queue
 from fluidcc.scenario.parameters import resolve
@@ -72,9 +71,9 @@ def test_every_kind_of_finding_is_expected_somewhere() -> None:
     here = Path(__file__).read_text(encoding="utf-8")
     kinds = {
         f"{module.__name__.rpartition('.')[2]}.{name}"
-        for module in (symptoms, marks)
+        for module in (symptoms, counted)
         for name, value in vars(module).items()
-        if name.isupper() and isinstance(value, str) and " " in value and not (module is marks and name == "HIGHER")
+        if name.isupper() and isinstance(value, str) and " " in value and not (module is counted and name == "HIGHER")
     }
     assert len(kinds) > 15  # the names were found
     assert [kind for kind in kinds if kind not in here] == []
@@ -315,12 +314,12 @@ def test_the_bounds_of_marks_hold_for_queues_that_are_drawn() -> None:
     ],
 )
 def test_the_thresholds_are_between_those_that_were_run(shares: dict[float, float], scale: float) -> None:
-    assert marks._scale(0.02, shares) == pytest.approx(scale)
+    assert counted._scale(0.02, shares) == pytest.approx(scale)
 
 
 @pytest.mark.parametrize(
     ("expected", "what"),
-    [(0.02, marks.FIT), (0.059, marks.FIT), (0.061, symptoms.HIGHER), (0.0067, marks.FIT)],  # incasts add marks
+    [(0.02, counted.FIT), (0.059, counted.FIT), (0.061, symptoms.HIGHER), (0.0067, counted.FIT)],  # incasts add marks
 )
 def test_thresholds_in_force(monkeypatch: pytest.MonkeyPatch, expected: float, what: str) -> None:
     """Ports that marked 2 % of 32 GB in a second, and a model whose marks fall with the square of its thresholds."""
@@ -332,24 +331,24 @@ def test_thresholds_in_force(monkeypatch: pytest.MonkeyPatch, expected: float, w
         assert load == pytest.approx(0.32)
         return [Marked(1e6, 1e6 * expected / scale**2)]
 
-    monkeypatch.setattr(marks, "model", model)
-    [found] = marks.thresholds_in_force(queues(), SCHEME, 4096, 1e-6, "hadoop", 1.0)
+    monkeypatch.setattr(counted, "model", model)
+    [found] = counted.thresholds_in_force(queues(), SCHEME, 4096, 1e-6, "hadoop", 1.0)
     assert found.what == what
     if what == symptoms.HIGHER:  # sqrt(3.05) times
         assert "about 200KB and 700KB" in found.why
 
 
 def test_counts_of_which_the_model_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(marks, "model", None)  # would raise
+    monkeypatch.setattr(counted, "model", None)  # would raise
     few = queues({"sent_packets": 9999.0}, others=0)
     for ports in (few, queues({"marked_packets": None}, others=0)):
-        assert not list(marks.thresholds_in_force(ports, SCHEME, 4096, 1e-6, "hadoop", 1.0))
+        assert not list(counted.thresholds_in_force(ports, SCHEME, 4096, 1e-6, "hadoop", 1.0))
     for seconds, load in ((100.0, "0%"), (0.3, "107%")):
-        [found] = marks.thresholds_in_force(queues(), SCHEME, 4096, 1e-6, "hadoop", seconds)
+        [found] = counted.thresholds_in_force(queues(), SCHEME, 4096, 1e-6, "hadoop", seconds)
         assert found.severity == "ok"
         assert f"sent {load} of their rate" in found.why
     with pytest.raises(InputError, match="--interval"):
-        list(marks.thresholds_in_force(queues(), SCHEME, 4096, 1e-6, "hadoop", None))
+        list(counted.thresholds_in_force(queues(), SCHEME, 4096, 1e-6, "hadoop", None))
 
 
 def test_the_flows_that_marks_tell_are_those_of_the_fixed_point() -> None:
@@ -362,13 +361,13 @@ def test_the_flows_that_marks_tell_are_those_of_the_fixed_point() -> None:
     whole = framed(fc.incast(1, multiplicity=16.0, rate="100Gbps", scheme=SCHEME, marking=red), 4096.0)
     share = equilibrium(whole).as_dict()["marking_probability"]
     for times, words in ((0.499, "16 or more such flows are excluded"), (0.501, "19 or more")):
-        [found] = marks.flows_told(
+        [found] = counted.flows_told(
             queues({"marked_packets": times * share * 1e6}, others=0), SCHEME, 4096.0, 8, 4e9 / 12.5e9
         )
-        assert found.what == marks.FLOWS
+        assert found.what == counted.FLOWS
         assert words in found.why
-    assert not list(marks.flows_told(queues(), SCHEME, 4096.0, 8, 0.36))  # not full
-    assert not list(marks.flows_told(queues(), SCHEME, 4096.0, 8, None))
+    assert not list(counted.flows_told(queues(), SCHEME, 4096.0, 8, 0.36))  # not full
+    assert not list(counted.flows_told(queues(), SCHEME, 4096.0, 8, None))
 
 
 # -- all together ------------------------------------------------------------------------------------------------
@@ -427,7 +426,7 @@ def test_a_workload_is_compared_at_the_slowest_ports_alone(monkeypatch: pytest.M
         asked.append((members[0].port.rate, len(members), *given[3:]))
         return []
 
-    monkeypatch.setattr(marks, "thresholds_in_force", compared)
+    monkeypatch.setattr(counted, "thresholds_in_force", compared)
     group = read_ports(SAMPLE / "config_db.json")[0][0]
     fast = PortGroup(("Ethernet4", "Ethernet8"), dataclasses.replace(group.switch, rate=4 * group.switch.rate))
     slow = dataclasses.replace(group, names=("Ethernet0",))

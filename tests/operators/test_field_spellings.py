@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from fluidcc.errors import InputError
-from fluidcc.operators import NicSettings, SwitchPort, capacity, checks, dcqcn_of, hosts, lossless, read_nic, read_sonic
+from fluidcc.operators import NicSettings, SwitchPort, checks, dcqcn_of, lossless, read_nic, read_sonic, thresholds
 from fluidcc.operators.commands import commands_of
 from fluidcc.operators.config_db import ConfigDB
 from fluidcc.operators.devices import Devices, simulated
-from fluidcc.operators.nic_switches import switched_off
+from fluidcc.operators.nvidia import switched_off
 from fluidcc.operators.ports import PortGroup, read_ports
 from fluidcc.operators.silences import speed, strays, whole
 from fluidcc.operators.switches import eos, junos, nvue, nxos, sonic_show
@@ -117,7 +117,7 @@ def test_a_speed_that_may_be_in_other_units_is_named(given: str, slow: bool, tmp
 @pytest.mark.parametrize(("kmax", "asked"), [(800.0, True), (800e3, False)])
 def test_thresholds_below_a_packet_may_be_in_other_units(kmax: float, asked: bool) -> None:
     port = SwitchPort("a.json", "Ethernet0", Rate(12.5e9), 4, 3, 3, True, profile="P", kmin=200.0, kmax=kmax, pmax=0.1)
-    found = next(each for each in capacity.packets_and_thresholds(port) if each.what == "Kmin is below two packets")
+    found = next(each for each in thresholds.packets_and_thresholds(port) if each.what == "Kmin is below two packets")
     assert ("are KB or cells meant?" in found.why) is asked
 
 
@@ -180,7 +180,7 @@ def test_the_hosts_priority_of_roces_dscp_needs_pfc(priority: int, wrong: bool, 
     """PFC of host and switch agreed, and the host's map of DSCPs to priorities was not read."""
     given = nic(tmp_path, f"RPG_AI_RATE_P1=5\n{QOS.format(priority)}")
     port = read_sonic(written(tmp_path, LEAF), PORT)
-    found = {each.what: each for each in hosts.host(port, given)}
+    found = {each.what: each for each in lossless.host(port, given)}
     what = "the host sends RoCE by a priority without PFC"
     assert (what in found) is wrong
     if wrong:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from fluidcc.errors import InputError
+from fluidcc.operators.commands import Patcher
 from fluidcc.operators.config_files import clip, decoded, number
 from fluidcc.operators.finding import Change, Finding, set_fields, set_registers
-from fluidcc.operators.json_patch import Patcher
-from fluidcc.operators.registers import register_of, registers_of, whole_of
+from fluidcc.operators.nvidia_settings import register_of, registers_of, whole_of
 
 BOTH = (*set_fields("QUEUE", "Ethernet1/1|3", wred_profile="W", size=5), *set_registers(RPG_AI_RATE=7))
 

@@ -10,9 +10,9 @@ import pytest
 
 from fluidcc.operators import checks, read_nic, read_sonic
 from fluidcc.operators.finding import Finding
-from fluidcc.operators.hosts import host
-from fluidcc.operators.nic_qos import NicQos, read_qos
+from fluidcc.operators.lossless import host
 from fluidcc.operators.nvidia import NicSettings
+from fluidcc.operators.nvidia_text import NicQos, read_qos
 from fluidcc.scenario.parameters import resolve
 from fluidcc.schemes.dcqcn import PRESETS
 

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from fluidcc.cli.request import is_switch
 from fluidcc.errors import InputError
 from fluidcc.operators import NicSettings, dcqcn_of, read_nic
 from fluidcc.scenario.parameters import resolve
@@ -470,3 +471,13 @@ def test_anothers_settings_are_refused_before_their_values_are_read(tmp_path):
         (tmp_path / name).write_text(f"{value}\n")
     with pytest.raises(InputError, match="Broadcom's NICs"):
         read_nic(tmp_path)
+
+
+def test_settings_as_json_are_said_to_be_a_nics(tmp_path):
+    """They were "one more switch", as other JSON is a switch's."""
+    path = tmp_path / "nic.json"
+    path.write_text('{"mlx5_0": {"RPG_AI_RATE_P1": 5, "dce_tcp_g": "1019"}}')
+    words = r"nic\.json: has a NIC's settings \(RPG_AI_RATE_P1, dce_tcp_g\) as JSON, which is not read; give `key ="
+    for read in (read_nic, lambda each: is_switch(str(each))):
+        with pytest.raises(InputError, match=words):
+            read(path)

@@ -15,7 +15,7 @@ from fluidcc.cli.tune import _alike, _beside
 from fluidcc.errors import InputError
 from fluidcc.operators import behaviour, checks, lossless, silences
 from fluidcc.operators.config_db import ConfigDB
-from fluidcc.operators.headroom import needed
+from fluidcc.operators.lossless import needed
 from fluidcc.operators.ports import alike, forgotten, left_alone, read_ports
 from tests.operators.short_audits import short_audits
 

@@ -11,10 +11,10 @@ from typing import Any, cast
 import pytest
 
 import fluidcc as fc
-from fluidcc.operators import behaviour, capacity, checks, dialect, lossless, silences
+from fluidcc.operators import behaviour, checks, dialect, lossless, silences, thresholds
+from fluidcc.operators.behaviour import after_packets
 from fluidcc.operators.config_db import Assumed, ConfigDB
 from fluidcc.operators.finding import Finding
-from fluidcc.operators.packet_check import after_packets
 from fluidcc.operators.ports import read_ports
 from fluidcc.operators.sonic import SwitchPort, read_sonic
 from fluidcc.operators.switches.description import Words
@@ -134,14 +134,14 @@ def test_a_fixed_point_beyond_the_buffer_is_none() -> None:
 
 def test_least_and_largest_thresholds_of_an_advice() -> None:
     """In proportion to the rate, two packets of 4158 B at least, within the buffer; a ramp of as much again."""
-    at = lambda rate, **more: capacity.advice(port(rate=Rate(rate / 8), **more))  # noqa: E731
+    at = lambda rate, **more: thresholds.advice(port(rate=Rate(rate / 8), **more))  # noqa: E731
     none = {"buffer_size": None, "queue_limit": None}
     assert at(100e9, **none) == (12_500, 500_000)
     assert at(1e9, **none) == (8316, 16_632)
     assert at(100e9, buffer_size=300e3, queue_limit=400e3) == (12_500, 300_000)
     assert at(100e9, buffer_size=None, queue_limit=25_000.0) == (12_500, 25_000)
     assert at(100e9, buffer_size=24_999.0, queue_limit=None) is None
-    assert capacity.advice(port(rate=Rate(1e9 / 8), **none), (1086.0,)) == (2172, 5000)
+    assert thresholds.advice(port(rate=Rate(1e9 / 8), **none), (1086.0,)) == (2172, 5000)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_packets_decide_what_is_a_small_threshold() -> None:
         (10e3, 10e3 + 4158, (4158,), (False, False)),
         (10e3, 10e3, (4158,), (False, False)),  # a step is told as one
     ):
-        assert capacity.grain(kmin, kmax, sizes) == wanted
+        assert thresholds.grain(kmin, kmax, sizes) == wanted
 
 
 def test_powers_beyond_what_chips_have_are_not_advised() -> None:

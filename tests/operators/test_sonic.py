@@ -8,7 +8,7 @@ import pytest
 
 from fluidcc.errors import InputError
 from fluidcc.operators import read_sonic
-from fluidcc.operators.pfc_watchdog import Watchdog
+from fluidcc.operators.port_fields import Watchdog
 
 SAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g" / "config_db.json"
 SMALL = {
@@ -311,6 +311,14 @@ def test_bad_thresholds(read, value):
 )
 def test_refusals_say_where_and_what_to_write(read, tables, mentions):
     refused(read, *mentions, **tables)
+
+
+def test_a_text_with_an_exponent_is_refused_and_a_number_is_not(read):
+    """SONiC reads 2 of the text 2e5, which was taken as 200000; the JSON number 2e5 is 200000 to it."""
+    profile = SMALL["WRED_PROFILE"]["W"]
+    at = {"W": profile | {"green_min_threshold": "2e5"}}
+    refused(read, "W green_min_threshold: '2e5' has an exponent", "in digits", WRED_PROFILE=at)
+    assert read(WRED_PROFILE={"W": profile | {"green_min_threshold": 2e5}}).kmin == 200_000
 
 
 def test_unreadable_files(tmp_path):

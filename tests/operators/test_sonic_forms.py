@@ -16,8 +16,7 @@ from fluidcc.errors import InputError
 from fluidcc.operators import SwitchPort, checks, lossless, read_sonic
 from fluidcc.operators.audit import audit
 from fluidcc.operators.commands import commands_of
-from fluidcc.operators.config_db import ConfigDB
-from fluidcc.operators.config_forms import configurations
+from fluidcc.operators.config_db import ConfigDB, configurations
 from fluidcc.operators.ports import alike, read_ports
 from tests.operators.test_commands import applied
 

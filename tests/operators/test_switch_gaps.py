@@ -306,7 +306,9 @@ def test_members_of_a_port_channel_of_nxos_have_its_lines(line: str, tmp_path: P
     path.write_text(f"{text}{channel}interface Ethernet1/9\n{line}  speed 400000\n")
     port = read_sonic(path, "Ethernet1/9")
     assert port.traffic is not None
-    assert (port.lossless, port.traffic.dscps, port.mtu) == ((True, (24, 26), 9000) if line else (False, (), 9100))
+    assert (port.lossless, port.traffic.dscps, port.mtu) == (
+        (True, (24, 26), 9000) if line else (False, (), 9216)
+    )  # the policy's MTU
 
 
 def test_a_shaper_of_nxos_is_named(tmp_path: Path) -> None:

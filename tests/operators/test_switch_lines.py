@@ -10,15 +10,14 @@ from pathlib import Path
 import pytest
 
 from fluidcc.errors import InputError
-from fluidcc.operators import switch_lines
+from fluidcc.operators import dialect
 from fluidcc.operators.commands import Commands, commands_of
 from fluidcc.operators.config_db import Assumed
 from fluidcc.operators.dialect import in_words
 from fluidcc.operators.finding import Finding
 from fluidcc.operators.ports import PortGroup, alike, read_ports
 from fluidcc.operators.switches import nvue, reader_of
-from fluidcc.operators.switches.blocks import indented
-from fluidcc.operators.switches.description import Curve, Description
+from fluidcc.operators.switches.description import Curve, Description, indented
 from fluidcc.units import Rate
 
 DATA = Path(__file__).parents[1] / "data" / "switches"
@@ -270,7 +269,7 @@ def test_fill_levels_are_whole_percents(
     whole: float | None, kmin: float | None, kmax: float, wanted: dict[str, str] | str, said: int
 ) -> None:
     notes: list[str] = []
-    levels, missing = switch_lines._levels(whole, {"kmin": kmin, "kmax": kmax}, notes)
+    levels, missing = dialect._levels(whole, {"kmin": kmin, "kmax": kmax}, notes)
     assert levels == (wanted if isinstance(wanted, dict) else {})
     assert len(notes) == said
     assert (wanted in missing) if isinstance(wanted, str) else (missing == "")

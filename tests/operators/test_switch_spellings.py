@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fluidcc.errors import InputError
-from fluidcc.operators import SwitchPort, lossless, queue_mismatch, read_sonic, silences
+from fluidcc.operators import SwitchPort, lossless, read_sonic, silences
 from fluidcc.operators.audit import _as_read
 from fluidcc.operators.checks import marking
 from fluidcc.operators.config_db import ConfigDB
@@ -17,8 +17,7 @@ from fluidcc.operators.dialect import in_words
 from fluidcc.operators.finding import Finding, set_registers
 from fluidcc.operators.ports import read_ports
 from fluidcc.operators.switches import eos, junos, nvue, nxos, reader_of, sonic_show
-from fluidcc.operators.switches.blocks import doubt
-from fluidcc.operators.switches.description import ethernets, names
+from fluidcc.operators.switches.description import doubt, ethernets, names
 
 DATA = Path(__file__).parents[1] / "data" / "switches"
 LEAF = Path(__file__).parents[2] / "examples" / "leaf-100g" / "config_db.json"
@@ -182,6 +181,17 @@ def test_a_command_without_its_value_is_a_doubt() -> None:
     assert nvue.read(f"{whole}\n{cut}").doubts == [f"`{cut.removeprefix('nv set ')}` has no value"]
 
 
+@pytest.mark.parametrize(
+    ("last", "undefined"),
+    [("scheduler-map sm1", "scheduler-map sm1"), ("scheduler s1", "scheduler s1"), ("drop-profile dp1", "")],
+)
+def test_set_lines_cut_behind_a_name_are_a_doubt(last: str, undefined: str) -> None:
+    """Lines that were missing at the end left no trace: the queue was said not to mark."""
+    lines = text("junos_set.txt").splitlines()
+    end = next(number for number, line in enumerate(lines, 1) if line.endswith(last))
+    assert junos.read("\n".join(lines[:end])).doubts == ([f"{undefined} is named and not defined"] if undefined else [])
+
+
 def test_a_row_without_its_cells_is_cut() -> None:
     """The port was left out."""
     with pytest.raises(InputError, match="row of Ethernet88 has nothing behind"):
@@ -221,6 +231,22 @@ def test_json_that_ends_early_is_cut(length: int, tmp_path: Path) -> None:
         ("sonic(config)# qos wred-policy ROCE", "SONiC's sonic-cli"),
         ("ecn_red.my_red.cos_list = [3]", "Cumulus Linux's traffic.conf"),
         (" random-detect color green minimum-threshold 1 maximum-threshold 2 drop-probability 5", "Dell OS10"),
+        ("! Version 9.14(2.4)", "Dell OS9"),
+        ("wred-profile roce", "Dell OS9"),
+        ("dcb-map roce", "Dell OS9"),
+        (" priority-group 1 bandwidth 50 pfc on", "Dell OS9"),
+        ("# TiMOS-C-22.10.R1 cpm/hops64 Nokia 7750 SR", "Nokia SR OS"),
+        ('        slope-policy "roce" create', "Nokia SR OS"),
+        ("        high-slope", "Nokia SR OS"),
+        ("exit all", "Nokia SR OS"),
+        ("# Module vlan configuration.", "ExtremeXOS"),
+        ('create qosprofile "QP4"', "ExtremeXOS"),
+        ("configure dot1p type 3 qosprofile QP4", "ExtremeXOS"),
+        ("enable flow-control rx-pause qosprofile qp4 ports 1-4", "ExtremeXOS"),
+        ("version S6510_RGOS 12.5(3)B0702", "Ruijie RGOS"),
+        ("version RGOS 11.0(5)B9", "Ruijie RGOS"),
+        ("interface TFGigabitEthernet 0/1", "Ruijie RGOS"),
+        (" mmu queue-threshold output unicast 4 set 20", "Ruijie RGOS"),
     ],
 )
 def test_other_systems_are_named_and_refused(line: str, system: str, tmp_path: Path) -> None:
@@ -303,7 +329,7 @@ def test_pfc_is_turned_on_for_all_queues_that_mark_at_once(tmp_path: Path) -> No
     assert values == {",".join(map(str, sorted({5, *alone})))}
     stopped = dataclasses.replace(found[-1].switch, marking_alone=())
     assert not stopped.paused_in_vain
-    assert [*queue_mismatch.marked_in_vain(stopped)] == []
+    assert [*lossless.marked_in_vain(stopped)] == []
     assert [*lossless.traffic(stopped, None)]
 
 

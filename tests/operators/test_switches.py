@@ -161,6 +161,34 @@ def test_a_fraction_of_a_percent_is_refused_where_sonic_shows_it(tmp_path: Path)
         read_sonic(path)
 
 
+@pytest.mark.parametrize(
+    ("of_policy", "of_port", "mtu"),
+    [
+        ("", "", 1500),
+        ("    mtu 9216\n", "", 9216),
+        ("    mtu 9216\n", "  no switchport\n", 1500),  # a policy's is of layer 2
+        ("    mtu 9216\n", "  no switchport\n  mtu 4200\n", 4200),
+    ],
+)
+def test_the_mtu_of_nxos_is_the_ports_the_policys_or_1500(
+    of_policy: str, of_port: str, mtu: int, tmp_path: Path
+) -> None:
+    """It was 9100, SONiC's default, so that hosts with packets of 4 KB were said to fit."""
+    path = tmp_path / "nxos.txt"
+    head = "policy-map type network-qos N\n  class type network-qos c-8q-nq3\n    pause pfc-cos 3\n"
+    system = "system qos\n  service-policy type network-qos N\n"
+    path.write_text(f"{head}{of_policy}{system}interface Ethernet1/1\n  priority-flow-control mode on\n{of_port}")
+    port = read_sonic(path)
+    assert port.mtu == mtu
+    assert ("no line of mtu for Ethernet1/1" in " ".join(port.notes)) is (mtu == 1500)
+
+
+def test_an_nxos_text_without_ports_says_nothing_of_their_mtu(tmp_path: Path) -> None:
+    path = tmp_path / "nxos.txt"
+    path.write_text("policy-map type network-qos N\n  class type network-qos c-8q-nq3\n    pause pfc-cos 3\n")
+    assert "mtu" not in " ".join(read_sonic(path).notes)
+
+
 def test_whole_percents() -> None:
     wanted = {"7": 7, " 20 %": 20, "0.1": None, ".1": None, "1e1": None, "": None}
     assert {text: whole_percent(text) for text in wanted} == wanted

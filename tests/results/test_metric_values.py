@@ -196,5 +196,5 @@ def test_a_period_is_between_the_first_and_the_last_crossing() -> None:
 
 def test_flows_end_as_long_after_their_start_as_they_took() -> None:
     assert metrics.completion_times([1.0, None, 0.0]).tolist() == [1.0, INF, 0.0]
-    found = metrics.finish_times([1.0, 2.0, 4.0, 8.0], [10.0, INF, 10.0, 0.0], [0.5, None, 0.25])
+    found = metrics.end_times([1.0, 2.0, 4.0, 8.0], [10.0, INF, 10.0, 0.0], [0.5, None, 0.25])
     assert found.tolist() == [1.5, INF, INF, 8.25]

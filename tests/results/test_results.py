@@ -22,10 +22,9 @@ from fluidcc.proofs.verdict.claim import Finding
 from fluidcc.proofs.verdict.claim import Result as ClaimResult
 from fluidcc.proofs.verdict.figure import Check, Figure
 from fluidcc.proofs.verdict.figure import Result as FigureResult
-from fluidcc.results.dataset import DatasetResult, Parts
 from fluidcc.results.grid import Grid
-from fluidcc.results.identity import Comparable, same
 from fluidcc.results.metrics import Oscillation
+from fluidcc.results.result import Comparable, DatasetResult, Parts, same
 from fluidcc.results.trace import Trace, trace_of
 from fluidcc.studies.fitting.measured import Measured
 from fluidcc.studies.fitting.result import Estimate

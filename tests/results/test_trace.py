@@ -171,7 +171,7 @@ def test_a_queue_drains_to_a_twentieth_of_its_peak() -> None:
 
 
 def test_ends_of_flows_are_starts_and_times() -> None:
-    found = metrics.finish_times([1.0, 2.0, 3.0, 4.0], [10.0, math.inf, 20.0, 30.0], [0.5, None, 0.25])
+    found = metrics.end_times([1.0, 2.0, 3.0, 4.0], [10.0, math.inf, 20.0, 30.0], [0.5, None, 0.25])
     assert found.tolist() == [1.5, math.inf, math.inf, 4.25]
     assert metrics.completion_times([0.0, None]).tolist() == [0.0, math.inf]
 

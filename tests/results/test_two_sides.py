@@ -13,9 +13,8 @@ import xarray as xr
 
 import fluidcc as fc
 from fluidcc.results import comparison
-from fluidcc.results import differences as module
-from fluidcc.results.comparison import Comparison, chance_tolerances
-from fluidcc.results.differences import differences, settling
+from fluidcc.results import comparison as module
+from fluidcc.results.comparison import Comparison, chance_tolerances, differences, settling
 from fluidcc.scenario.model import resolve
 
 SAME: dict[str, Any] = {

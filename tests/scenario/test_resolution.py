@@ -11,8 +11,7 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.errors import InputError
-from fluidcc.scenario.losses import refuse_losses
-from fluidcc.scenario.model import PFC, Failure, Flow, Link, Scenario, Storm, TrafficClass, resolve
+from fluidcc.scenario.model import PFC, Failure, Flow, Link, Scenario, Storm, TrafficClass, refuse_losses, resolve
 from fluidcc.scenario.switches import resolve_marking, unchecked_marking
 from fluidcc.units import Rate
 

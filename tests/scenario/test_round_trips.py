@@ -12,7 +12,7 @@ import pytest
 import fluidcc as fc
 from fluidcc.scenario import round_trips
 from fluidcc.scenario.model import Flow, Link, Scenario, base_rtt, resolve
-from fluidcc.scenario.unloaded import train
+from fluidcc.scenario.round_trips import train
 from fluidcc.units import Rate
 
 

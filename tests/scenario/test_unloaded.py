@@ -10,7 +10,7 @@ import pytest
 import fluidcc as fc
 from fluidcc.scenario import round_trips
 from fluidcc.scenario.model import base_rtt, resolve
-from fluidcc.scenario.unloaded import train
+from fluidcc.scenario.round_trips import train
 
 
 def one_by_one(rates: list[float], lengths: list[float], ack: float) -> tuple[float, float]:

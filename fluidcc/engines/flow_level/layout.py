@@ -9,11 +9,9 @@ import numpy as np
 from fluidcc.engines.common.topology import Topology, single_flows, topology_of
 from fluidcc.engines.flow_level.transfers import Transfers
 from fluidcc.errors import InputError
-from fluidcc.scenario.losses import refuse_losses
-from fluidcc.scenario.model import Scenario, base_rtt
-from fluidcc.scenario.round_trips import likeness, serialisation_rtt
+from fluidcc.scenario.model import Scenario, base_rtt, refuse_losses
+from fluidcc.scenario.round_trips import likeness, serialisation_rtt, train
 from fluidcc.scenario.routing import refuse_spraying
-from fluidcc.scenario.unloaded import train
 
 
 class Ports(NamedTuple):

@@ -25,8 +25,7 @@ from fluidcc.engines.fluid.ingress import Ingress, ingress_of
 from fluidcc.engines.fluid.lags import identity, lags_of, needs, view_key
 from fluidcc.engines.fluid.rows import column, same
 from fluidcc.errors import InputError
-from fluidcc.scenario.losses import refuse_losses
-from fluidcc.scenario.model import Flow, Scenario
+from fluidcc.scenario.model import Flow, Scenario, refuse_losses
 from fluidcc.scenario.parameters import fractional, out_of_range, register, specs
 from fluidcc.scenario.routing import refuse_spraying
 from fluidcc.scenario.switches import in_bytes

@@ -20,8 +20,7 @@ from fluidcc.engines.hybrid.dependents import followers_of, refuse_sharing
 from fluidcc.engines.hybrid.layout import NEVER, RING, Sim, records
 from fluidcc.engines.hybrid.tree import leaves
 from fluidcc.errors import InputError
-from fluidcc.scenario.losses import refuse_losses
-from fluidcc.scenario.model import RED, Flow, Scenario
+from fluidcc.scenario.model import RED, Flow, Scenario, refuse_losses
 from fluidcc.scenario.routing import refuse_spraying
 
 

@@ -19,7 +19,7 @@ from fluidcc.engines.hybrid.region import BeyondBufferError
 from fluidcc.engines.hybrid.statistics import in_bins, lengths_of
 from fluidcc.engines.packet.run import times_of
 from fluidcc.errors import InputError
-from fluidcc.progress import Bar, waiting
+from fluidcc.progress import Bar
 from fluidcc.results import schema
 from fluidcc.results.metrics import jain, rate_gap
 from fluidcc.results.trace import Trace, trace_of
@@ -45,8 +45,7 @@ def simulate(
     prepared = prepare(scenario, times_in_seconds(scenario, until, window, sample_interval))
     before = compiled(engine.run)
     began = time.perf_counter()
-    with waiting("preparing the hybrid engine (the first time it is compiled: some 20 s)"):
-        warm_up(prepared)
+    warm_up(prepared)
     compile_s = time.perf_counter() - began if compiled(engine.run) > before else 0.0
     with Bar(f"simulating {show(prepared.times.until, TIME)}", round(prepared.times.until * 1e12), "ps") as bar:
         sim, wall_s = execute(prepared, seed, report=bar)

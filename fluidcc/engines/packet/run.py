@@ -19,7 +19,7 @@ from fluidcc.engines.packet.dependents import began
 from fluidcc.engines.packet.flow_control import flow_control, paused_for
 from fluidcc.engines.packet.layout import LOGGED, PS, Sim
 from fluidcc.errors import InputError
-from fluidcc.progress import Bar, waiting
+from fluidcc.progress import Bar
 from fluidcc.results import schema
 from fluidcc.results.memory import limit, require
 from fluidcc.results.metrics import jain, rate_gap
@@ -30,7 +30,6 @@ from fluidcc.units import TIME, quantity, show
 SAMPLES = 2000
 _MOST_SAMPLED = 20_000_000  # numbers kept of all flows
 _AT_ONCE = 1 << 18  # events between reports
-PREPARING = "preparing the packet engine (the first time it is compiled: a minute or two)"
 _LOG = 1 << 16  # lines to begin with
 _KINDS = ("data", "ack", "cnp", "header", "nack", "pause", "resume")
 
@@ -56,8 +55,7 @@ def simulate(
     plan = prepare(scenario, times, _LOG if log else 0)
     before = compiled(plan.run)
     began = time.perf_counter()
-    with waiting(PREPARING):
-        warm_up(plan)
+    warm_up(plan)
     compile_s = time.perf_counter() - began if compiled(plan.run) > before else 0.0
     label = f"simulating {show(times.until / PS, TIME)}"
     with Bar(label, times.until, "ps") as bar:

@@ -11,7 +11,6 @@ import re
 from collections.abc import Sequence
 
 from fluidcc.errors import InputError
-from fluidcc.operators.switches.blocks import check_whole, indented
 from fluidcc.operators.switches.description import (
     ERRDISABLE,
     UNNAMED,
@@ -24,8 +23,10 @@ from fluidcc.operators.switches.description import (
     amount,
     averaged,
     bundled,
+    check_whole,
     code_points,
     ethernets,
+    indented,
     names,
     numbers,
     random_detect,

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Sequence
 
 from fluidcc.errors import InputError
-from fluidcc.operators.switches.blocks import braced, check_whole
 from fluidcc.operators.switches.description import (
     UNNAMED,
     Curve,
@@ -18,6 +17,8 @@ from fluidcc.operators.switches.description import (
     Lines,
     Words,
     alone,
+    braced,
+    check_whole,
     names,
     numbers,
     shaped,
@@ -81,12 +82,15 @@ class _Classes:
     input_dscps: dict[str, set[int]] = dataclasses.field(default_factory=dict)  # by notification profile
     watched: set[str] = dataclasses.field(default_factory=set)  # notification profiles
     classifiers: dict[str, dict[int, str]] = dataclasses.field(default_factory=dict)  # class by DSCP
+    schedulers: set[str] = dataclasses.field(default_factory=set)
     shaped: dict[str, str] = dataclasses.field(default_factory=dict)  # line by scheduler
     traffic: dict[str, str] = dataclasses.field(default_factory=dict)  # scheduler map by traffic-control profile
     applied: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)  # pattern of interfaces, what, name
 
     def take(self, words: list[str]) -> None:
         """Take a statement."""
+        if words[:1] == ["schedulers"]:
+            self.schedulers.update(words[1:2])
         match words:
             case ["drop-profiles", name, *rest]:
                 self.levels.setdefault(name, []).extend(_after(rest, "fill-level"))
@@ -129,6 +133,20 @@ class _Classes:
                 self.applied.append((pattern, "classifiers", name if kind == "dscp" else ""))
             case _:
                 pass
+
+    def undefined(self) -> list[str]:
+        """Return what is named and not defined, which Junos refuses to commit: the text is a part of what it has."""
+        maps = [name for _, what, name in self.applied if what == "scheduler-map" and name]
+        named = {
+            "scheduler-map": ([*maps, *self.traffic.values()], self.maps),
+            "scheduler": ([each for of_map in self.maps.values() for each in of_map.values()], self.schedulers),
+            "drop-profile": ([each for of_one in self.drop_profiles.values() for each in of_one.values()], self.levels),
+            "traffic-control-profile": (
+                [name for _, what, name in self.applied if what == "output-traffic-control-profile"],
+                self.traffic,
+            ),
+        }
+        return [f"{what} {each}" for what, (names, known) in named.items() for each in names if each not in known]
 
     def dscps(self, classifier: str | None) -> dict[int, int] | None:
         """Return queue by DSCP of a classifier, or of none; None where it is not known."""
@@ -217,6 +235,7 @@ def read(text: str) -> Description:
             else [port for port, bundle in members.items() if fnmatch.fnmatchcase(bundle, pattern)] or [pattern]
         )
     ]
+    found.doubts += [f"{each} is named and not defined" for each in dict.fromkeys(known.undefined())]
     curves: dict[str, Curve] = {}
     for name, levels in known.levels.items():
         if curve := _curve(levels, known.odds.get(name, [])):

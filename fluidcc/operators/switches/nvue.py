@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from fluidcc.operators.switches.blocks import mapped
 from fluidcc.operators.switches.description import (
     Curve,
     Description,
@@ -16,6 +15,7 @@ from fluidcc.operators.switches.description import (
     Words,
     alone,
     bundled,
+    mapped,
     names,
     numbers,
     shaped,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import re
 
-from fluidcc.operators.switches.blocks import check_whole, indented
 from fluidcc.operators.switches.description import (
     Curve,
     Description,
@@ -16,8 +15,10 @@ from fluidcc.operators.switches.description import (
     amount,
     averaged,
     bundled,
+    check_whole,
     code_points,
     ethernets,
+    indented,
     names,
     numbers,
     random_detect,
@@ -58,6 +59,9 @@ _WHOLE = re.compile(r"^!Command: show running-config\s*$", re.MULTILINE)
 _LATE = re.compile(r"^(line (console|vty)|boot nxos )", re.MULTILINE)  # what it ends in
 _UNKNOWN, _QUEUES = -1, 8  # queue of a class that the file lacks; queues of a port
 _AUTO = "no line of priority-flow-control mode, of which auto is the default"
+# Cisco 118994, "Configure and Verify Maximum Transmission Unit on Nexus Platforms": a port has 1500, or what its own
+# line says, or at layer 2 the network-qos policy.
+_MTU = 1500
 _OWN_QUEUE = re.compile(r"c-(?:out-)?(?:\dq-)?n?q(\d|-default)", re.ASCII)
 
 
@@ -77,10 +81,12 @@ class _Policies:
         self.curves: dict[str, dict[int, str]] = {}  # of policies of type queuing, by queue
         self.shapes: dict[str, dict[int, str]] = {}  # lines of policies of type queuing, by queue
         self.pauses: dict[str, dict[int, int]] = {}  # of policies of type network-qos, queue by priority
+        self.mtus: dict[str, int] = {}  # of policies of type network-qos, the largest of their classes
 
     def forget(self, kind: str, name: str) -> None:
         """Take a policy back."""
-        for each in {"qos": (self.sets,), "queuing": (self.curves, self.shapes), "network-qos": (self.pauses,)}[kind]:
+        of_queues = {"queuing": (self.curves, self.shapes), "network-qos": (self.pauses, self.mtus)}
+        for each in of_queues.get(kind, (self.sets,)):
             each.pop(name, None)
 
     def queue(self, name: str) -> int | None:
@@ -120,6 +126,7 @@ def read(text: str) -> Description:
     modes: dict[str, str] = {}
     channels: dict[str, Interface] = {}
     members: dict[str, str] = {}  # channel by port
+    routed: set[str] = set()  # ports of layer 3
     watched, elsewhere = False, False  # a policy of type qos may be of a VLAN
     for lines in indented(_joined(text)):
         head, last = lines[0], lines[-1]
@@ -133,8 +140,8 @@ def read(text: str) -> Description:
                 del system[match[2]]
         elif len(lines) == 1 and last.startswith("priority-flow-control watch-dog-interval on"):
             watched = True
-        elif listed := _ports(head):
-            for name in listed:
+        elif of_line := _ports(head):
+            for name in of_line:
                 ports = channels if name.startswith("port-channel") else found.interfaces
                 port = ports.setdefault(name, Interface())
                 if member := re.fullmatch(r"channel-group (\d+)\b.*", last, re.ASCII):
@@ -143,13 +150,17 @@ def read(text: str) -> Description:
                     own.setdefault(name, {})[match[2]] = "" if match[1] else match[3]
                 elif mode := re.fullmatch(r"priority-flow-control mode (on|off|auto)\b.*", last):
                     modes[name] = mode[1]
+                elif last == "no switchport":
+                    routed.add(name)
                 _take_line(port, last)
         elif (match := _APPLIED.fullmatch(last)) and match[2] == "qos" and not match[1]:
             elsewhere = True
     named = {name: each for name, each in channels.items() if name in own or name in modes}
     bundled(found, named, members.values())
     policies_of = {"queuing": known.curves, "network-qos": known.pauses, "qos": known.sets}
-    if not found.interfaces:
+    untold: list[str] = []  # ports whose MTU is the default
+    listed = bool(found.interfaces)
+    if not listed:
         alone(found)
         modes = dict.fromkeys(found.interfaces, "on")
         if not system:
@@ -163,6 +174,11 @@ def read(text: str) -> Description:
         port.speed, port.mtu, port.up = port.speed or whole.speed, port.mtu or whole.mtu, port.up and whole.up
         port.watchdog = whole.watchdog if port.watchdog is None else port.watchdog
         policies = system | own.get(name, {})
+        if port.mtu is None and not {name, channel} & routed:
+            port.mtu = known.mtus.get(policies.get("network-qos", ""))
+        if port.mtu is None and listed:
+            port.mtu = _MTU
+            untold.append(name)
         port.queues = dict(known.curves.get(policies.get("queuing", ""), {}))
         if (stray := port.queues.pop(_UNKNOWN, None)) is not None:  # it may be any queue that has no other
             port.queues = dict.fromkeys(range(_QUEUES), stray) | port.queues
@@ -178,6 +194,9 @@ def read(text: str) -> Description:
             port.dscps = None if elsewhere and "qos" not in policies else known.dscps(policies.get("qos", ""))
             port.by_dscp = port.dscps is not None
         _take_unapplied(port, known)
+    if untold:
+        more = f" and {len(untold) - 8} more" if untold[8:] else ""
+        found.notes.append(f"no line of mtu for {', '.join(untold[:8])}{more}: taken as {_MTU} B, the default of NX-OS")
     if others := sorted(known.others & {each for sets in known.sets.values() for each in sets}):
         found.notes.append(f"class-map {', '.join(others)[:80]}: not by DSCP alone: its DSCPs are not checked")
     return found
@@ -228,6 +247,8 @@ def _take_policy(found: Description, known: _Policies, head: re.Match[str], line
         known.pauses[name] = {each: of_it for each, of_it in known.pauses[name].items() if of_it != queue}
     elif of == "queuing" and re.match(r"no (congestion-control )?random-detect", last) and queue is not None:
         known.curves[name].pop(queue, None)
+    elif of == "network-qos" and (match := re.fullmatch(r"mtu (\d{3,5})", last, re.ASCII)):
+        known.mtus[name] = max(known.mtus.get(name, 0), int(match[1]))
     elif of == "network-qos" and last.startswith("pause") and queue is not None:
         for priority in numbers(last.partition("pfc-cos")[2]) or [queue]:
             known.pauses.setdefault(name, {})[priority] = queue

@@ -33,6 +33,12 @@ class UnreadSystem:
 
 
 DELL_OS10 = UnreadSystem(Words("Dell OS10"), r"^\s*(random-detect color (green|yellow|red)\b|wred \S+\s*$)")
+# Its first line, or DCB and WRED by maps and profiles of these names.
+DELL_OS9 = UnreadSystem(
+    Words("Dell OS9"),
+    r"^(! Version 9\.\d.*|\s*(dcb-map|wred-profile) \S+|\s*qos-policy-(in|out)put \S+.*|"
+    r"\s*priority-group \d+ bandwidth \d+ pfc (on|off)|service-class (dynamic dot1p|wred ecn).*)\s*$",
+)
 # Ports of four numbers, and thresholds without their names: NX-OS, whose other lines it shares, has neither.
 IOS_XR = UnreadSystem(
     Words("Cisco IOS-XR"),
@@ -57,6 +63,22 @@ SR_LINUX = UnreadSystem(
     r"^(--\{.*\}--.*|\s*interface ethernet-\d+/\d+ \{|\s*(ecn|wred)-slope \S+.*|\s*queue-management-profile \S+.*|"
     r"set / (qos|interface) .*)$",
 )
+# In lines and in braces; SR Linux has neither TiMOS nor slope-policy.
+SR_OS = UnreadSystem(
+    Words("Nokia SR OS"),
+    r"^(# TiMOS-.*|exit all\s*$|\s*/?configure qos .*|\s*slope-policy \S+.*|\s*(high|low|exceed)-slope( \{)?\s*$)",
+)
+EXTREME_XOS = UnreadSystem(
+    Words("ExtremeXOS"),
+    r"^(# Module \w+ configuration\.?\s*$|\s*(create|configure|enable|disable) (qosprofile|dot1p|diffserv|wred) .*|"
+    r"\s*(enable|disable) flow-control (rx|tx)-pause .*)",
+)
+# Its version, or names that only its ports and its shared buffer have.
+RUIJIE_RGOS = UnreadSystem(
+    Words("Ruijie RGOS"),
+    r"^(version .*\bRGOS\b.*|version \w+_RGOS .*|\s*interface TFGigabitEthernet .*|"
+    r"\s*mmu (queue-(guarantee|threshold)|fc-threshold|usage-warn-limit)\b.*)",
+)
 ONYX = UnreadSystem(
     Words("NVIDIA Onyx"),
     r"^\s*(interface ethernet \S+ )?(traffic-class \d congestion-control|dcb priority-flow-control) .*$",
@@ -78,11 +100,15 @@ JUNOS_JSON = UnreadSystem(
 )
 UNREAD = (
     DELL_OS10,
+    DELL_OS9,
     IOS_XR,
     IOS_XE,
     HUAWEI_VRP,
     COMWARE,
     SR_LINUX,
+    SR_OS,
+    EXTREME_XOS,
+    RUIJIE_RGOS,
     ONYX,
     ARUBA_CX,
     SONIC_CLI,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fluidcc.builders.names import format_value
-from fluidcc.results.drawing import draw
-from fluidcc.results.identity import Comparable
+from fluidcc.results.display import draw
+from fluidcc.results.result import Comparable
 from fluidcc.results.schema import plain
 from fluidcc.studies.fitting.measured import Measured
 from fluidcc.studies.fitting.model import Space
@@ -18,7 +18,7 @@ from fluidcc.studies.fitting.shares import Shares
 from fluidcc.surface import constructor, public
 
 if TYPE_CHECKING:
-    from fluidcc.results.drawing import Picture
+    from fluidcc.results.display import Picture
 
 WIDEST = 0.5  # interval of what is called identifiable, as a share of the value
 _PART = 0.25  # of a direction, below which a parameter has no part in it

@@ -13,9 +13,8 @@ import numpy as np
 from fluidcc.builders.workloads import check_workload, star
 from fluidcc.engines.packet.build import prepare
 from fluidcc.engines.packet.layout import DATA, MARKED, NOTIFIED, RECEIVED, TRANSMITTED
-from fluidcc.engines.packet.run import PREPARING, execute, outcome_of, times_of, warm_up
+from fluidcc.engines.packet.run import execute, outcome_of, times_of, warm_up
 from fluidcc.errors import InputError
-from fluidcc.progress import waiting
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.surface import constructor
 from fluidcc.units import Rate
@@ -105,8 +104,7 @@ def run(scenario: Scenario, like: Shares, until: float, seed: int) -> np.ndarray
     made = resolve(_with_traffic(scenario, like, until, seed))
     times = times_of(made, until, (SKIPPED * until, until), until)
     plan = prepare(made, times, _LOG)
-    with waiting(PREPARING):
-        warm_up(plan)
+    warm_up(plan)
     sim, _ = execute(plan, seed)
     log = sim.log[: int(sim.core[0].logged)]
     log = log[np.searchsorted(log["time"], times.opens, "right") :]

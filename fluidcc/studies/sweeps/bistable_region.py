@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,9 @@ from fluidcc.dde.orbit import Orbit, solve_orbit
 from fluidcc.dde.orbit_branch import NO_DIRECTION, LawAt, next_fold, point_at
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
-from fluidcc.results.dataset import DatasetResult, Row
-from fluidcc.results.drawing import draw
+from fluidcc.results.display import draw, labels_of, span
 from fluidcc.results.grid import Grid
-from fluidcc.results.text import span
+from fluidcc.results.result import DatasetResult, Row, write_dataset
 from fluidcc.scenario.model import Scenario
 from fluidcc.studies.sweeps.chart import RootFinder
 from fluidcc.studies.sweeps.cycle_branch import SMALLEST, STEPS, Laws, check_options, first_orbit, way_of
@@ -81,6 +81,55 @@ class BistableRegion(DatasetResult):
         ]
 
     @public()
+    def as_dict(self) -> dict[str, Any]:
+        """Numbers in SI, with the unit in the key: for each value of the second name its fold, None if there is none.
+
+        ``bistable`` are the least and largest value of the first name at which both are stable; None if there is none.
+        """
+        data = self.dataset.transpose(..., self.second)
+        first = data[self.name].values
+
+        def folded(key: str, k: int) -> float | None:
+            value = float(data[key].values[k])
+            return value if np.isfinite(value) else None
+
+        values = []
+        for k in range(data.sizes[self.second]):
+            both = first[data["bistable"].values[:, k]]
+            values.append(
+                {
+                    self.second: float(data[self.second].values[k]),
+                    "fold": folded("fold", k),
+                    "fold_period_s": folded("fold_period", k),
+                    "fold_queue_max_bytes": folded("fold_queue_max", k),
+                    "bistable": [float(both.min()), float(both.max())] if len(both) else None,
+                    "reason": str(data["reason"].values[k]),
+                }
+            )
+        return {"parameters": [self.name, self.second], "values": values}
+
+    @public()
+    def save(self, path: str | Path) -> Path:
+        """Write NetCDF4 (``.nc``), which `fluidcc.load` reads, or CSV (``.csv``).
+
+        Parameters
+        ----------
+        path : str or Path
+            Ends in ``.nc`` or ``.csv``; the file appears whole or not at all.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        InputError
+            If the ending is neither, or the file cannot be written.
+        """
+        attrs = {"result": "BistableRegion", "name": self.name}
+        return write_dataset(path, self.dataset.assign_attrs(attrs), lambda: self.dataset.to_dataframe().reset_index())
+
+    @public()
     def plot(self, *, title: str | None = None, labels: Mapping[str, str] | None = None) -> Any:
         """The region between both boundaries, over both names.
 
@@ -95,7 +144,7 @@ class BistableRegion(DatasetResult):
         -------
         fluidcc.plotting.style.Picture
         """
-        return draw("plot_bistable_region", self, title=title, labels=labels or {})
+        return draw("plot_bistable_region", self, title=title, labels=labels_of(labels, self._kept()))
 
 
 @public()

@@ -18,9 +18,8 @@ from fluidcc.dde.characteristic import abscissa
 from fluidcc.dde.delay_system import Array
 from fluidcc.engines.fluid.network import REASONS
 from fluidcc.progress import Bar
-from fluidcc.results.dataset import DatasetResult, Row
-from fluidcc.results.drawing import draw
-from fluidcc.results.text import span
+from fluidcc.results.display import draw, labels_of, span
+from fluidcc.results.result import DatasetResult, Row
 from fluidcc.scenario.model import Scenario
 from fluidcc.studies.sweeps.batch import Batch, Builder
 from fluidcc.studies.sweeps.grid import axis_text, grid_of
@@ -115,7 +114,13 @@ class StabilityChart(DatasetResult):
         InputError
             If not two names were swept, or the oscillations were swept over others.
         """
-        return draw("plot_chart", self, title=title, labels=labels or {}, oscillations=oscillations)
+        return draw(
+            "plot_chart",
+            self,
+            title=title,
+            labels=labels_of(labels, map(str, self.dataset["root"].dims)),
+            oscillations=oscillations,
+        )
 
 
 @public()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar
 
 import jax
@@ -27,9 +28,8 @@ from fluidcc.engines.fluid.classes import system_of
 from fluidcc.engines.fluid.network import REASONS, Network
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
-from fluidcc.results.dataset import DatasetResult, Row
-from fluidcc.results.drawing import draw
-from fluidcc.results.text import span
+from fluidcc.results.display import draw, span
+from fluidcc.results.result import DatasetResult, Row, write_dataset
 from fluidcc.scenario.model import Scenario
 from fluidcc.studies.sweeps.batch import Builder
 from fluidcc.studies.sweeps.chart import RootFinder
@@ -268,6 +268,28 @@ class CycleBranch(DatasetResult):
             for k in range(len(data["point"]))
         ]
         return {"parameter": self.name, "folds": self.folds, "ends": list(self.ends), "cycles": cycles}
+
+    @public()
+    def save(self, path: str | Path) -> Path:
+        """Write NetCDF4 (``.nc``), which `fluidcc.load` reads, or CSV (``.csv``, the cycles).
+
+        Parameters
+        ----------
+        path : str or Path
+            Ends in ``.nc`` or ``.csv``; the file appears whole or not at all.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        InputError
+            If the ending is neither, or the file cannot be written.
+        """
+        attrs = {"result": "CycleBranch", "name": self.name, "ends": list(self.ends)}
+        cycles = self.dataset.drop_dims(["phase", "value"], errors="ignore")
+        return write_dataset(path, self.dataset.assign_attrs(attrs), lambda: cycles.to_dataframe().reset_index())
 
     @public()
     def plot(self, *, title: str | None = None, label: str | None = None) -> Any:

@@ -22,10 +22,9 @@ from fluidcc.engines.fluid.running_statistics import Summary
 from fluidcc.engines.run_many import Place, run_all
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
-from fluidcc.results.dataset import DatasetResult, Row
-from fluidcc.results.drawing import draw
+from fluidcc.results.display import draw, labels_of, span
 from fluidcc.results.grid import Grid
-from fluidcc.results.text import span
+from fluidcc.results.result import DatasetResult, Row
 from fluidcc.scenario.model import Scenario
 from fluidcc.studies.sweeps.batch import NOT_FINITE, Batch, batch_of, chunk_size, take
 from fluidcc.studies.sweeps.grid import axis_text, grid_of
@@ -99,7 +98,7 @@ class Branches(DatasetResult):
         -------
         fluidcc.plotting.style.Picture
         """
-        return draw("plot_branches", self, title=title, labels=labels or {})
+        return draw("plot_branches", self, title=title, labels=labels_of(labels, self.names))
 
 
 def branches_of(grid: Grid, branches: Mapping[str, Mapping[str, np.ndarray]]) -> Branches:

@@ -9,24 +9,23 @@ import dataclasses
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
 from fluidcc.builders.names import format_value
 from fluidcc.errors import InputError
-from fluidcc.files import is_special, read_netcdf, write_atomically, write_netcdf
-from fluidcc.results.dataset import DatasetResult, Row
-from fluidcc.results.drawing import draw
-from fluidcc.results.saved import problem_of_sweep, problem_of_trace
+from fluidcc.results.display import draw, shown
+from fluidcc.results.result import DatasetResult, Row, write_dataset
 from fluidcc.results.schema import METRICS
-from fluidcc.results.text import shown
-from fluidcc.results.trace import Trace
 from fluidcc.studies.sweeps.grid import axis_text
 from fluidcc.studies.sweeps.store import words
 from fluidcc.surface import constructor, public
 from fluidcc.units import parse, show
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 USED, FAIR = 0.98, 0.9  # least utilisation, as a share of what the scheme aims at, and least Jain index
 _SAME_QUEUE, _SAME = 1.0, 1e-9  # bytes; relative: within these, values are the same
@@ -310,14 +309,13 @@ class SweepResult(DatasetResult):
         InputError
             If the ending is neither, or the file cannot be written.
         """
-        kind = Path(path).suffix
-        if kind == ".nc":
-            return write_netcdf(path, self.dataset)
-        if kind == ".csv" or is_special(path):
+
+        def rows() -> pd.DataFrame:
             flat = self.dataset.drop_dims(["flow", "seed"], errors="ignore").to_dataframe().reset_index()
             flat["reason"] = [self._word(number) for number in flat["reason"]]
-            return write_atomically(path, flat.to_csv(index=False).encode())
-        raise InputError(f"{path}: unknown ending {kind!r}; write a name that ends in .nc or .csv")
+            return flat
+
+        return write_dataset(path, self.dataset, rows)
 
     @public()
     def plot(
@@ -347,38 +345,3 @@ class SweepResult(DatasetResult):
         fluidcc.plotting.style.Picture
         """
         return draw("plot_sweep", self, metric, best=best, mark=mark, minimise=minimise, subject_to=subject_to)
-
-
-@public()
-def load(path: str | Path) -> Trace | SweepResult:
-    """Read a trace or a sweep that was saved as NetCDF (``.nc``).
-
-    Parameters
-    ----------
-    path : str or Path
-        What ``Trace.save`` or ``SweepResult.save`` wrote, or ``--out``. A scenario's TOML is read by
-        `fluidcc.load_scenario`.
-
-    Returns
-    -------
-    Trace or SweepResult
-
-    Raises
-    ------
-    InputError
-        If the file is missing, or neither.
-
-    Examples
-    --------
-    >>> import fluidcc as fc
-    >>> fc.load("run.nc").summary["queue_bytes"]["mean"]  # doctest: +SKIP
-    """
-    expected = "a file that Trace.save or SweepResult.save wrote"
-    loaded = read_netcdf(path, expected)
-    trace, sweep = problem_of_trace(loaded), problem_of_sweep(loaded)
-    if trace is None:
-        return Trace(loaded)
-    if sweep is None:
-        return SweepResult(loaded)
-    problem = trace if "queue" in loaded else sweep if "reason" in loaded else "neither a queue nor reasons"
-    raise InputError(f"{str(path)[:200]}: holds neither a run nor a sweep ({problem}); give {expected}")

@@ -15,11 +15,10 @@ from fluidcc.engines.fluid.plan import history_bytes, plan_of
 from fluidcc.engines.run import simulate
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
-from fluidcc.results.dataset import DatasetResult, Row
-from fluidcc.results.drawing import draw
+from fluidcc.results.display import draw, shown, span
 from fluidcc.results.grid import Grid
 from fluidcc.results.memory import limit, require
-from fluidcc.results.text import shown, span
+from fluidcc.results.result import DatasetResult, Row
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.schemes.hpcc.increase import FixedPoint, solve_equilibrium
 from fluidcc.studies.sweeps.batch import batch_of

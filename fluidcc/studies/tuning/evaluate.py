@@ -16,8 +16,7 @@ from fluidcc.engines.common.times import horizon_and_window
 from fluidcc.engines.run_many import Place, run_many
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
-from fluidcc.results.comparison import SMOOTHING
-from fluidcc.results.differences import settling
+from fluidcc.results.comparison import SMOOTHING, settling
 from fluidcc.results.metrics import most_loaded
 from fluidcc.results.schema import METRICS, link_names
 from fluidcc.scenario.model import Scenario, resolve

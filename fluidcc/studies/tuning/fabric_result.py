@@ -11,8 +11,8 @@ import numpy as np
 
 from fluidcc.builders.names import format_value
 from fluidcc.files import write_atomically
-from fluidcc.results.drawing import draw
-from fluidcc.results.identity import Comparable
+from fluidcc.results.display import draw
+from fluidcc.results.result import Comparable
 from fluidcc.results.schema import plain
 from fluidcc.studies.tuning.race import MEASURES, Racer, Rule
 from fluidcc.studies.tuning.space import Point, Space
@@ -20,7 +20,7 @@ from fluidcc.surface import constructor, public
 from fluidcc.workloads.fabrics.topology import Topology
 
 if TYPE_CHECKING:
-    from fluidcc.results.drawing import Picture
+    from fluidcc.results.display import Picture
 
 
 @constructor()

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fluidcc.files import write_atomically
-from fluidcc.results.drawing import draw
-from fluidcc.results.identity import Comparable
+from fluidcc.results.display import draw
+from fluidcc.results.result import Comparable
 from fluidcc.results.schema import plain
 from fluidcc.studies.tuning.goal import Goal
 from fluidcc.studies.tuning.packet_check import Packets
@@ -18,7 +18,7 @@ from fluidcc.studies.tuning.space import Point, Space
 from fluidcc.surface import constructor, public
 
 if TYPE_CHECKING:
-    from fluidcc.results.drawing import Picture
+    from fluidcc.results.display import Picture
     from fluidcc.studies.tuning.trial import Trial
 
 

@@ -94,7 +94,7 @@ def equilibrium(scenario: Scenario) -> Equilibrium:
     first, *others = _kinds(found)
     # Markings that hold several rates may have shares that no start leads to.
     unique = False if others else None if by_marking else True
-    searched = f"Newton's method on the fluid from {len(STARTS)} starts"
+    searched = f"fixed points of the fluid's equations, by Newton's method from {len(STARTS)} starts"
     return dataclasses.replace(first, unique=unique, searched=searched, others=tuple(others))
 
 

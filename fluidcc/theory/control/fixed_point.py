@@ -12,9 +12,9 @@ import numpy as np
 
 from fluidcc.compiling.settings import our_settings
 from fluidcc.contract.registry import fluid_of
-from fluidcc.results.identity import Comparable
-from fluidcc.results.text import label, listed, shown
-from fluidcc.scenario import html
+from fluidcc.results.display import label, listed, shown
+from fluidcc.results.result import Comparable
+from fluidcc.scenario import display as html
 from fluidcc.scenario.display import name_text
 from fluidcc.scenario.model import Link, Scenario
 from fluidcc.surface import constructor, public
@@ -50,7 +50,7 @@ class Equilibrium(Comparable):
         Where there is no fixed point, or none can be solved for: how a run ends. Numbers of links and flows are then
         its means.
     searched : str or None
-        Where the others were searched for, and how.
+        Rates at which others were looked for, and how, or why there is no other.
     others : tuple of Equilibrium
         Those that were found; of unequal rates of equal flows one of each kind.
     members : tuple of (int, float)

@@ -21,10 +21,9 @@ from fluidcc.engines.fluid.plan import Plan, plan_of
 from fluidcc.engines.fluid.step_error import StepError, both, shrinks
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
-from fluidcc.results.dataset import DatasetResult, Row
-from fluidcc.results.drawing import draw
+from fluidcc.results.display import draw, label, shown, span
 from fluidcc.results.metrics import upward_crossings
-from fluidcc.results.text import label, shown, span
+from fluidcc.results.result import DatasetResult, Row
 from fluidcc.scenario.display import name_text
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.surface import constructor, public

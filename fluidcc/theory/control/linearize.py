@@ -23,10 +23,9 @@ from fluidcc.dde.delay_system import Array, DelaySystem
 from fluidcc.dde.response import DelayLoop
 from fluidcc.engines.fluid.network import network_of
 from fluidcc.errors import InputError
-from fluidcc.results.drawing import draw
-from fluidcc.results.identity import Comparable
-from fluidcc.results.text import shown
-from fluidcc.scenario import html
+from fluidcc.results.display import draw, shown
+from fluidcc.results.result import Comparable
+from fluidcc.scenario import display as html
 from fluidcc.scenario.model import Scenario, resolve, thresholds_in_bytes
 from fluidcc.surface import constructor, public
 from fluidcc.theory.control.fixed_point import Equilibrium, described, same, state_of

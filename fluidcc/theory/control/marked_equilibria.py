@@ -86,9 +86,9 @@ def marked_equilibria(scenario: Scenario, sides: list[Equilibrium]) -> Solutions
     if not all(sender.falls for sender in senders):
         return Solutions([found], None, None)
     unique = _determined(scenario, senders, found)
-    why = "the marking that holds a rate falls with it, so markings give rates and rates fill the links in one way"
-    still = "" if unique else "; but full links that mark no flow that could give way keep any queue"
-    return Solutions([found], unique, f"{ranges}: {why}{still}")
+    why = "each marking holds only one rate, and rates fill the links in only one way"
+    still = "" if unique else ". But a full link whose marks slow no flow may keep a queue of any length"
+    return Solutions([found], unique, f"{ranges}; {why}{still}")
 
 
 def _shared(scenario: Scenario, sender: Sender) -> Solutions:
@@ -103,20 +103,21 @@ def _shared(scenario: Scenario, sender: Sender) -> Solutions:
         raise NoClosedFormError("rates fall whatever is marked")
     equal = _solution(scenario, sender, p, [(flows, fair)])
     if sender.falls:
-        return Solutions([equal], True, f"{sender.searched}: the marking that holds a rate falls with it")
+        return Solutions([equal], True, f"{sender.searched}; each marking holds only one rate")
     two = pairs(sender, flows, link.rate)
     three = triples(sender, flows, link.rate)
     shares = [[(n, low), (flows - n, high)] for n, low, high in two] + three
     found = [_solution(scenario, sender, float(sender.marking(groups[-1][1])), groups) for groups in shares]
     tried, most, held = len(sizes(flows)), math.ceil(flows) - 1, len(sender.pieces)
-    of = f"1 to {most}" if tried == most else f"{tried} of the numbers from 1 to {most}"
-    slower = "a flow" if most == 1 else f"{of} flows"
-    more = ""
+    of = f"1 to {most}" if tried == most else f"{tried} numbers of flows between 1 and {most}"
+    slower = f" with {of} in the slower one" if most > 1 else ""
+    groups, more = "two groups", ""
     if flows > 2:
-        more = f"; one marking holds up to {held} rates: " + {2: "no more groups"}.get(held, "three groups too")
-        more += f", of which the first {len(three)} are given" if len(three) == MOST_TRIPLES else ""
-        more += ", not more" if held > 3 else ""
-    searched = f"{sender.searched}: two groups of equal rates, {slower} in the slower{more}"
+        groups = "two groups" if held == 2 else "two and three groups"
+        more = f"; a marking may hold up to {held} rates"
+        more += ", but more groups were not tried" if held > 3 else ""
+        more += f"; the first {len(three)} solutions with three groups are listed" if len(three) == MOST_TRIPLES else ""
+    searched = f"{sender.searched}; flows in {groups} of equal rate{slower}{more}"
     whole = tried == most and (flows <= 2 or held <= 3)
     return Solutions([equal, *found], not found if found or whole else None, searched)
 

@@ -11,8 +11,8 @@ import numpy as np
 from fluidcc.dde.characteristic import Abscissa, abscissa
 from fluidcc.dde.response import critical_delay
 from fluidcc.errors import InputError, NoClosedFormError
-from fluidcc.results.text import label, shown
-from fluidcc.scenario import html
+from fluidcc.results.display import label, shown
+from fluidcc.scenario import display as html
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.surface import constructor, public
 from fluidcc.theory.control.fixed_point import Equilibrium
@@ -198,11 +198,11 @@ def _with_noise(point: Stability, scenario: Scenario, found: Linearization, at: 
         text
         for text, there in (
             (f"less than {_MARGIN:g} degrees of phase margin", margin is not None and margin < _MARGIN),
-            (f"an empty queue is less than {_CLEAR:g} deviations away", queue < _CLEAR * std),
+            (f"the mean queue is less than {_CLEAR:g} standard deviations above empty", queue < _CLEAR * std),
         )
         if there
     ]
-    state = f"in doubt: {', and '.join(doubts)}" if doubts else "ok"
+    state = f"in doubt: {' and '.join(doubts)}" if doubts else "ok"
     return dataclasses.replace(point, noise=noise, queue_std_bytes=std, queue_std_state=state)
 
 
@@ -214,7 +214,7 @@ def _of_updates(scenario: Scenario, count: float) -> Stability:
         return Stability(count, None, None, state=str(error))
     point = Stability(count, True, True, aggregate_root=roots.together, fairness_root=roots.apart)
     assert point.rightmost_root is not None
-    why = "windows that change in updates have no loop to cut, and no noise is known of them"
+    why = "not computed for schemes whose window changes in updates, once in a round trip"
     return dataclasses.replace(point, stable=point.rightmost_root.real < 0, queue_std_state=why)
 
 

@@ -83,8 +83,8 @@ def utilised_equilibria(
     if len(links) > 1:
         return links, flows, None, None
     # All flows see one load, and so have one window or rate.
-    least = ", where no window is below its least," if balance.windows else ""
-    why = f"the load that flows make{least} falls with U above {balance.target:g}, U rises with the load: one root"
+    least = ", as long as no window is at its minimum" if balance.windows else ""
+    why = f"flows send less the further the load is above {balance.target:g}{least}: only one load fits"
     return links, flows, True, why
 
 

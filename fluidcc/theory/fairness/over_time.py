@@ -121,7 +121,7 @@ def finish_times(trace: Trace) -> np.ndarray:
     ndarray, shape (flows,)
     """
     sizes = [flow.size for flow in _flows(trace.dataset.attrs["scenario"])]
-    return metrics.finish_times(_all_starts(trace), sizes, trace.summary["fct_s"])[_shown(trace)]
+    return metrics.end_times(_all_starts(trace), sizes, trace.summary["fct_s"])[_shown(trace)]
 
 
 def _starts(trace: Trace) -> np.ndarray:

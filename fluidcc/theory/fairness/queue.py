@@ -33,16 +33,15 @@ from fluidcc.compiling.functions import per_shape
 from fluidcc.compiling.settings import our_settings
 from fluidcc.dde.integrate import solve
 from fluidcc.errors import InputError
-from fluidcc.results.dataset import DatasetResult, Row
-from fluidcc.results.drawing import draw
-from fluidcc.results.text import label, shown
+from fluidcc.results.display import draw, label, shown
+from fluidcc.results.result import DatasetResult, Row
 from fluidcc.surface import public
 from fluidcc.theory.fairness.rates import with_metrics
 from fluidcc.theory.fairness.settings import Array, one, rates_of, settings_of
 from fluidcc.units import RATE, SIZE, TIME, show
 
 if TYPE_CHECKING:
-    from fluidcc.results.drawing import Picture
+    from fluidcc.results.display import Picture
 
 _SAMPLES = 2000  # about as many are kept
 

@@ -9,9 +9,8 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.errors import InputError
-from fluidcc.results.dataset import DatasetResult, Row
-from fluidcc.results.drawing import draw
-from fluidcc.results.text import label, shown
+from fluidcc.results.display import draw, label, shown
+from fluidcc.results.result import DatasetResult, Row
 from fluidcc.surface import public
 from fluidcc.theory.fairness.closed import RULES, integrated, solved
 from fluidcc.theory.fairness.lead import sampling_lead
@@ -20,7 +19,7 @@ from fluidcc.theory.fairness.settings import Array, Decrease, grid_of, rates_of,
 from fluidcc.units import RATE, TIME, Rate, show
 
 if TYPE_CHECKING:
-    from fluidcc.results.drawing import Picture
+    from fluidcc.results.display import Picture
 
 METHODS = {"closed form": solved, "integration": integrated}
 SAMPLES = 2001

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fluidcc.errors import InputError
-from fluidcc.results.identity import Comparable
+from fluidcc.results.result import Comparable
 from fluidcc.theory.recursion import multiq
 from fluidcc.theory.recursion.checks import Array, positive, scalar, whole
 

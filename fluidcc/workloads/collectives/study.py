@@ -16,8 +16,8 @@ from fluidcc.builders.common import NETWORK
 from fluidcc.engines.run_many import Place, run_all
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
-from fluidcc.results.drawing import draw
-from fluidcc.results.identity import Comparable
+from fluidcc.results.display import draw
+from fluidcc.results.result import Comparable
 from fluidcc.results.schema import plain
 from fluidcc.surface import constructor, keywords, public
 from fluidcc.units import TIME, quantity, whole
@@ -33,7 +33,7 @@ from fluidcc.workloads.fabrics.study import check_ran, contenders, ratio, seeds_
 from fluidcc.workloads.fabrics.topology import Topology
 
 if TYPE_CHECKING:
-    from fluidcc.results.drawing import Picture
+    from fluidcc.results.display import Picture
 
 _MOST_ROWS = 200_000  # of a table as text
 _SPREAD = ("time_s", "bus_bandwidth_bytes_per_s", "jain")

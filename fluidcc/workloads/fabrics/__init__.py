@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from fluidcc.surface import lazily
 
 if TYPE_CHECKING:
-    from fluidcc.builders.closed_loops import pair_flows as pair_flows
-    from fluidcc.builders.closed_loops import rebuild_flows as rebuild_flows
     from fluidcc.builders.workloads import all_to_all_flows as all_to_all_flows
     from fluidcc.builders.workloads import incasts as incasts
+    from fluidcc.builders.workloads import pair_flows as pair_flows
     from fluidcc.builders.workloads import permutation_flows as permutation_flows
     from fluidcc.builders.workloads import poisson_flows as poisson_flows
+    from fluidcc.builders.workloads import rebuild_flows as rebuild_flows
     from fluidcc.engines.packet.buffer_cycle import buffer_cycle as buffer_cycle
     from fluidcc.workloads.fabrics.cause import Cause as Cause
     from fluidcc.workloads.fabrics.cause import causes as causes

@@ -17,10 +17,9 @@ from fluidcc.engines.common.outcome import QueueMoments, pooled
 from fluidcc.engines.packet.build import PreparedRun, prepare
 from fluidcc.engines.packet.flow_control import paused_for
 from fluidcc.engines.packet.layout import PAUSE, PS, Sim
-from fluidcc.engines.packet.run import PREPARING, execute, outcome_of, summary_of, times_of, warm_up
+from fluidcc.engines.packet.run import execute, outcome_of, summary_of, times_of, warm_up
 from fluidcc.errors import InputError
 from fluidcc.files import read_netcdf, write_netcdf
-from fluidcc.progress import waiting
 from fluidcc.results.metrics import binned_percentiles
 from fluidcc.results.schema import plain
 from fluidcc.scenario.model import Flow
@@ -215,7 +214,7 @@ def run(
         raise InputError(f"since: counting ends at {window[1] * 1e3:g} ms; write an earlier time")
     plan = prepare(scenario, times_of(scenario, horizon, window, horizon), _FRAMES if frames else 0, frames_only=True)
     ready = time.perf_counter()
-    with _COMPILING, waiting(PREPARING):
+    with _COMPILING:
         warm_up(plan)
     compile_s = time.perf_counter() - ready
     busy = last / horizon  # most of the work: what is left then drains

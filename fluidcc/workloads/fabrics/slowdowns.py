@@ -11,11 +11,10 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.errors import InputError
-from fluidcc.results.dataset import DatasetResult
+from fluidcc.results.result import DatasetResult
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario, base_rtt, resolve
-from fluidcc.scenario.round_trips import likeness, payload_base_rtt, propagation, slowest_rate
-from fluidcc.scenario.unloaded import train
+from fluidcc.scenario.round_trips import likeness, payload_base_rtt, propagation, slowest_rate, train
 from fluidcc.surface import constructor, public
 from fluidcc.units import SIZE, quantity, whole
 

@@ -21,8 +21,8 @@ from fluidcc.contract.presets import preset as preset_of
 from fluidcc.engines.run_many import Place, run_all
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
-from fluidcc.results.drawing import draw
-from fluidcc.results.identity import Comparable
+from fluidcc.results.display import draw
+from fluidcc.results.result import Comparable
 from fluidcc.results.schema import plain
 from fluidcc.surface import constructor, keywords, public
 from fluidcc.units import TIME, quantity, whole
@@ -35,7 +35,7 @@ from fluidcc.workloads.fabrics.topology import Topology
 from fluidcc.workloads.fabrics.traffic import Traffic
 
 if TYPE_CHECKING:
-    from fluidcc.results.drawing import Picture
+    from fluidcc.results.display import Picture
 
 SMALL, LARGE, LARGEST = 100e3, 1e6, 10e6  # bytes, of flows whose percentiles are compared
 NO_QUEUE = 10e3  # bytes: a few packets, below which queues are equal

@@ -13,8 +13,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fluidcc.builders.closed_loops import pair_flows, rebuild_flows
-from fluidcc.builders.workloads import SIZES, all_to_all_flows, incasts, load_of, permutation_flows, poisson_flows
+from fluidcc.builders.workloads import (
+    SIZES,
+    all_to_all_flows,
+    incasts,
+    load_of,
+    mean_of,
+    pair_flows,
+    permutation_flows,
+    poisson_flows,
+    rebuild_flows,
+)
 from fluidcc.errors import InputError
 from fluidcc.files import refuse_special
 from fluidcc.surface import constructor, public
@@ -84,7 +93,7 @@ def sizes_of(workload: str | os.PathLike[str]) -> Sizes:
     tables = [np.array(_table(part.name)).T for part in parts]
     if len(parts) == 1:
         return [(float(at), float(share)) for at, share in tables[0].T]
-    rates = np.array([part.share / _mean(*table) for part, table in zip(parts, tables, strict=True)])
+    rates = np.array([part.share / mean_of(*table) for part, table in zip(parts, tables, strict=True)])
     at = np.unique(np.concatenate([table[0] for table in tables]))
     each = np.array([np.interp(at, *table, left=0.0, right=1.0) for table in tables])
     share = rates @ each
@@ -99,7 +108,7 @@ def mean_size(workload: str | os.PathLike[str]) -> float:
     InputError
         As `sizes_of`.
     """
-    return _mean(*np.array(sizes_of(workload)).T)
+    return mean_of(*np.array(sizes_of(workload)).T)
 
 
 def words_of(workload: str | os.PathLike[str]) -> str:
@@ -109,10 +118,6 @@ def words_of(workload: str | os.PathLike[str]) -> str:
     if len({part.share for part in parts}) == 1:
         return " + ".join(names)
     return " + ".join(f"{name} ({100 * part.share:g} %)" for name, part in zip(names, parts, strict=True))
-
-
-def _mean(at: np.ndarray, share: np.ndarray) -> float:
-    return float(np.sum(np.diff(share) * (at[1:] + at[:-1]) / 2))
 
 
 def _is_one(name: str) -> bool:

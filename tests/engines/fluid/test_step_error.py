@@ -123,7 +123,7 @@ def test_the_command_says_what_to_do(capsys: pytest.CaptureFixture[str], tmp_pat
     fc.save_scenario(fc.incast(1, multiplicity=2, marking=STEEP), file)
     assert run(["simulate", "dcqcn", "--topology", str(file), "--dt", "1us", "--until", UNTIL]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "it did not shrink as it should: take it for an order of magnitude; try --dt 250ns" in text
+    assert "the error did not fall with the step as it should: take it as an order of magnitude; try --dt 250ns" in text
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -11,10 +13,11 @@ from matplotlib.colors import to_rgba
 import fluidcc as fc
 from fluidcc.dde.orbit import Orbit
 from fluidcc.errors import InputError
+from fluidcc.files import write_netcdf
 from fluidcc.plotting.cycles import BOTH
 from fluidcc.studies.sweeps import bistable_region as region_module
 from fluidcc.studies.sweeps.cycle_branch import Laws, way_of
-from tests.results.test_results import followed, region_of
+from tests.results.test_results import branched, charted, followed, region_of
 
 FOLD = 0.05  # flows: stated in benchmarks/cycle_branches.py before measuring
 
@@ -147,6 +150,44 @@ def test_a_region_without_folds_has_a_picture() -> None:
     assert dict(none._rows())["fold"] == "none"
     picture: Any = none.plot()
     assert not [each for each in picture.axes[0].collections if each.get_facecolor().tolist() == [list(to_rgba(BOTH))]]
+
+
+@pytest.mark.parametrize("make", [followed, region_of])
+def test_what_was_followed_is_saved_and_read_again(make: Callable[[], Any], tmp_path: Path) -> None:
+    """Catches a name or ends that a file lacks, and text and truth that come back as other types."""
+    made = make()
+    assert fc.load(made.save(tmp_path / "found.nc")).identical(made)
+    rows = made.save(tmp_path / "found.csv").read_text().splitlines()
+    assert {"n", "fold"} <= {*rows[0].split(",")}
+    assert len(rows) == 1 + (3 if made.dataset.sizes.get("point") else 6)
+    with pytest.raises(InputError, match=r"ends in \.nc or \.csv"):
+        made.save(tmp_path / "found.png")
+    part = made.dataset.drop_vars("fold").assign_attrs(result=type(made).__name__, name="n")
+    write_netcdf(tmp_path / "part.nc", part)
+    with pytest.raises(InputError, match="holds neither"):
+        fc.load(tmp_path / "part.nc")
+
+
+def test_a_region_in_numbers() -> None:
+    """Catches a value of another row, and NaN where there is no fold."""
+    found = region_of().as_dict()
+    assert found["parameters"] == ["n", "g"]
+    first, second = found["values"]
+    assert first == {
+        "g": 0.1, "fold": 6.5, "fold_period_s": 2e-3, "fold_queue_max_bytes": 201e3, "bistable": [8.0, 8.0],
+        "reason": "ok",
+    }  # fmt: skip
+    assert (second["fold"], second["bistable"], second["reason"]) == (None, None, "no fold: the range ends")
+
+
+@pytest.mark.parametrize("make", [region_of, charted, branched])
+def test_labels_are_of_the_axes(make: Callable[[], Any]) -> None:
+    """A label of a name that is no axis was dropped in silence, and a list was an error of Python's."""
+    with pytest.raises(InputError, match="labels: there is no 'nn'; did you mean n"):
+        make().plot(labels={"nn": "flows"})
+    with pytest.raises(InputError, match="labels: expected a text for each name"):
+        make().plot(labels=["flows", "gain"])
+    make().plot(labels={"n": "flows"})
 
 
 def test_one_value_of_a_region_is_a_region() -> None:

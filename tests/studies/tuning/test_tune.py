@@ -130,7 +130,7 @@ def test_the_fluid_tunes_schemes_without_chance() -> None:
 
 def test_settling_is_that_of_the_mean_rates() -> None:
     """From the engine's traces by `settling` of a comparison, against the evaluator's."""
-    from fluidcc.results.differences import settling
+    from fluidcc.results.comparison import settling
 
     point = {"kmin": 5e3, "kmax": 2e5}
     evaluator = Evaluator(make, [{}], engine_draws("hybrid", "20ms", None), [1, 2, 3], {SETTLING}, 2)

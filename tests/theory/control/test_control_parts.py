@@ -168,11 +168,12 @@ def test_what_cannot_be_linearised_says_why(monkeypatch: pytest.MonkeyPatch) -> 
         (None, 40.0, "ok"),
         (11.9, 40.0, "in doubt: less than 12 degrees of phase margin"),
         (-50.0, 40.0, "in doubt: less than 12 degrees of phase margin"),
-        (12.0, 39.9, "in doubt: an empty queue is less than 4 deviations away"),
+        (12.0, 39.9, "in doubt: the mean queue is less than 4 standard deviations above empty"),
         (
             11.9,
             39.9,
-            "in doubt: less than 12 degrees of phase margin, and an empty queue is less than 4 deviations away",
+            "in doubt: less than 12 degrees of phase margin and "
+            "the mean queue is less than 4 standard deviations above empty",
         ),
     ],
 )

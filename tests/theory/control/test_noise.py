@@ -205,8 +205,8 @@ def test_the_command_line_reports_it() -> None:
     text = CliRunner().invoke(app, line)
     assert text.exit_code == 0
     assert "queue std" in text.output
-    assert "flows 2: queue std: in doubt: less than 12 degrees of phase margin, and an empty queue" in text.output
-    assert "flows 20: no queue std: the equilibrium is not on the RED ramp" in text.output
+    assert "flows 2: queue std in doubt: less than 12 degrees of phase margin and the mean queue is less" in text.output
+    assert "flows 20: queue std is not given: the equilibrium is not on the RED ramp" in text.output
     two, twenty = json.loads(CliRunner().invoke(app, [*line, "--json"]).output)["points"]
     assert two["queue_std_bytes"] == pytest.approx(fc.stability(fc.incast(2)).queue_std_bytes)
     assert twenty["queue_std_bytes"] is None
@@ -214,6 +214,7 @@ def test_the_command_line_reports_it() -> None:
 
 def test_where_it_is_in_doubt() -> None:
     """8 flows of 20 Gb/s are 1.7 deviations above an empty queue, 128 are 7; 50 us leave 8 degrees, 8 us 18."""
-    assert fc.stability(dcqcn(8)).queue_std_state == "in doubt: an empty queue is less than 4 deviations away"
+    doubt = "in doubt: the mean queue is less than 4 standard deviations above empty"
+    assert fc.stability(dcqcn(8)).queue_std_state == doubt
     assert fc.stability(dcqcn(128, delay="50us")).queue_std_state == "in doubt: less than 12 degrees of phase margin"
     assert fc.stability(dcqcn(128)).queue_std_state == "ok"

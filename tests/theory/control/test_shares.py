@@ -136,7 +136,7 @@ def test_the_papers_settings_have_one() -> None:
         assert found.unique
         assert found.others == ()
         assert found.searched is not None
-        assert "falls with it" in found.searched
+        assert "each marking holds only one rate" in found.searched
 
 
 def test_off_the_ramp_others_are_off_it_too() -> None:
@@ -172,7 +172,7 @@ def test_targets_stop_at_the_line_rate(change: dict[str, Any]) -> None:
     found = fc.equilibrium(scenario)
     assert found.flows[0]["target_rate_bytes_per_s"] == pytest.approx(40 * GBPS, rel=1e-12)
     assert moved(scenario, found) < STILL
-    assert "falls with it" in str(found.searched)  # solved so, not put right by a search on the fluid
+    assert "each marking holds only one rate" in str(found.searched)  # solved so, not put right by Newton's method
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_what_is_unique_says_where_was_searched() -> None:
     hpcc = fc.equilibrium(fc.incast(2, rate="100Gbps", scheme=fc.HPCC()))
     patched = fc.TIMELY(thresholds="queueing", patched=True, beta=0.008)
     timely = fc.equilibrium(fc.incast(1, multiplicity=4, rate="10Gbps", scheme=patched))
-    for found, said in ((hpcc, "one root"), (timely, "starts")):
+    for found, said in ((hpcc, "only one load fits"), (timely, "starts")):
         assert found.unique
         assert found.searched is not None
         assert said in found.searched
@@ -226,7 +226,10 @@ def test_three_groups_of_rates() -> None:
     assert np.dot(members, rates) == pytest.approx(40 * GBPS, rel=1e-12)
     assert moved(scenario, three) < STILL
     assert found.unique is False
-    assert "one marking holds up to 3 rates: three groups too" in str(found.searched)
+    assert (
+        "flows in two and three groups of equal rate with 1 to 3 in the slower one; a marking may hold up to 3 rates"
+        in str(found.searched)
+    )
 
 
 def test_a_pair_close_to_the_equal_share() -> None:
@@ -338,7 +341,7 @@ def test_more_than_three_rates_at_one_marking_are_not_called_unique(monkeypatch:
     found = fc.equilibrium(scenario)
     assert found.unique is None
     assert fc.equilibrium(three_groups(3)).unique  # three pieces: the searches are all there is
-    assert "up to 5 rates: three groups too, not more" in str(found.searched)
+    assert "may hold up to 5 rates, but more groups were not tried" in str(found.searched)
 
 
 def test_a_link_too_narrow_for_three_groups() -> None:

@@ -161,7 +161,7 @@ def test_windows_of_one_link_are_settled_there(monkeypatch: pytest.MonkeyPatch) 
         each.balance = Balance(windows=True)
     *_, unique, why = utilised_equilibria(scenario, SIDE)
     assert unique is True
-    assert "where no window is below its least" in str(why)
+    assert "as long as no window is at its minimum" in str(why)
 
 
 def test_without_an_increase_shares_are_any() -> None:
@@ -170,7 +170,7 @@ def test_without_an_increase_shares_are_any() -> None:
         one.balance = Balance(increase=0.0)
         *_, found, why = utilised_equilibria(network([20.0], one), SIDE)
         assert found is unique
-        assert str(why).startswith("without an increase" if many > 1 else "the load")
+        assert str(why).startswith("without an increase" if many > 1 else "flows send less")
 
 
 # -- which search for which scheme --------------------------------------------------------------------------------

@@ -1,15 +1,14 @@
-"""Bounds of thresholds: what a queue may hold, and what a packet is of it."""
+"""Thresholds of marking: what a queue may hold, what a packet is of it, what others set, what they say of marks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fluidcc.operators.finding import Change, Finding, set_fields
-from fluidcc.operators.reference_thresholds import yardsticks
 from fluidcc.operators.sonic import SwitchPort
 from fluidcc.scenario.frames import IN_BUFFER, UNKNOWN
-from fluidcc.units import SIZE, show
+from fluidcc.units import RATE, SIZE, TIME, parse, show
 
 if TYPE_CHECKING:
     from fluidcc.theory.queueing import BurstQueue
@@ -210,3 +209,100 @@ def pause_point(port: SwitchPort) -> float | None:
     if port.beta is None or port.buffer_size is None:
         return None
     return port.beta / (1 + port.beta) * port.buffer_size
+
+
+# -- thresholds that others use, by port speed, each with its source: to compare with, not to copy ---------
+
+
+class Yardstick(NamedTuple):
+    """Thresholds that somebody uses; sizes in bytes."""
+
+    name: str
+    kmin: float
+    kmax: float
+    pmax: float
+    source: str
+
+    def __str__(self) -> str:
+        """Format the thresholds and their source in one line."""
+        return f"{self.source}: Kmin {show(self.kmin, SIZE)}, Kmax {show(self.kmax, SIZE)}, Pmax {100 * self.pmax:g} %"
+
+
+_PAPER_RATE, _ALIBABA_RATE = parse("40Gbps", RATE), parse("25Gbps", RATE)
+
+
+def yardsticks(rate: float) -> tuple[Yardstick, ...]:
+    """Return the reference thresholds for a port, the paper's first.
+
+    Parameters
+    ----------
+    rate : float
+        Of the port [bytes/s].
+
+    Returns
+    -------
+    tuple of Yardstick
+    """
+    paper, alibaba = rate / _PAPER_RATE, rate / _ALIBABA_RATE
+    return (
+        Yardstick("paper", 5e3 * paper, 200e3 * paper, 0.01, "DCQCN, Fig. 14, from 40 Gb/s in proportion"),
+        Yardstick(
+            "alibaba",
+            100e3 * alibaba,
+            400e3 * alibaba,
+            0.2,
+            "Alibaba's, published with HPCC's simulator for each 25 Gb/s (High-Precision-Congestion-Control#21)",
+        ),
+        Yardstick("sonic", 1_048_576.0, 2_097_152.0, 0.05, "SONiC's template AZURE_LOSSLESS, for any speed"),
+    )
+
+
+def guide(rate: float, rtt: float) -> str:
+    """A vendor's rule by round trip, in a line: Kmax of two to three bandwidth-delay products, and nothing of Kmin.
+
+    Parameters
+    ----------
+    rate : float
+        Of the port [bytes/s].
+    rtt : float
+        Round trip of an empty network [s].
+    """
+    low, high = (show(each * rate * rtt, SIZE) for each in (2, 3))
+    return (
+        f"a vendor's guide, 2 to 3 bandwidth-delay products at a round trip of {show(rtt, TIME)}: Kmax {low} to {high}"
+    )
+
+
+# -- bounds of the marks that a queue makes, from how long it was (DCQCN, Fig. 5) --------------------------
+
+
+def ramp_bound(queue: float, kmin: float, kmax: float, pmax: float, packet: float, begin: float = 0.0) -> float:
+    """Bound from below, on average, the marks of a queue that has grown to this length.
+
+    It has grown packet by packet, each of which was marked as the queue then was (DCQCN, Fig. 5); packets that leave
+    meanwhile only make more.
+
+    Parameters
+    ----------
+    queue : float
+        The longest [bytes].
+    kmin, kmax, pmax : float
+    packet : float
+        The largest [bytes].
+    begin : float
+        Its length before, at most [bytes].
+    """
+
+    def area(length: float) -> float:
+        top = min(length, kmax)
+        ramp = pmax * (top - kmin) ** 2 / (2 * (kmax - kmin)) if top > kmin and kmax > kmin else 0.0
+        return ramp + max(length - kmax, 0.0)
+
+    return max(area(queue) - area(begin) - packet, 0.0) / packet
+
+
+def highest_share(queue: float, kmin: float, kmax: float, pmax: float) -> float:
+    """Bound from above the probability of a mark where the queue was never longer (DCQCN, Fig. 5)."""
+    if queue > kmax:
+        return 1.0
+    return pmax * max(queue - kmin, 0.0) / (kmax - kmin) if kmax > kmin else 0.0

@@ -1,14 +1,24 @@
-"""Numbers of results as people read them: the unit is in the key, as in ``queue_bytes`` or ``rate_bytes_per_s``."""
+"""Results as people see them: their numbers as text, and the one door from them to pictures.
+
+In text the unit of a number is in its key, as in ``queue_bytes`` or ``rate_bytes_per_s``. Computing never plots, and
+nothing below the pictures imports them, but for `draw`, which loads `fluidcc.plotting` when something is first drawn.
+"""
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fluidcc import units
+from fluidcc.errors import InputError
+from fluidcc.surface import refuse_unknown
+
+if TYPE_CHECKING:
+    from fluidcc.plotting.style import Picture as Picture
 
 # By what the key ends in: the longer first.
 _UNITS = (
@@ -66,3 +76,65 @@ def span(key: str, values: Any) -> str:
         return "none"
     ends = [shown(key, float(end)) for end in (finite.min(), finite.max())]
     return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+
+
+_HOMES = {
+    "plot_bistable_region": "cycles",
+    "plot_branches": "cycles",
+    "plot_chart": "stability",
+    "plot_comparison": "traces",
+    "plot_cycle": "cycles",
+    "plot_cycle_branch": "cycles",
+    "plot_delay_chart": "delay",
+    "plot_front": "tuning",
+    "plot_fit": "fits",
+    "plot_load": "collectives",
+    "plot_loop": "stability",
+    "plot_maps": "recursion",
+    "plot_packets": "tuning",
+    "plot_race": "tuning",
+    "plot_trial": "tuning",
+    "plot_rates": "recursion",
+    "plot_decrease": "fairness",
+    "plot_fabric_queues": "fabrics",
+    "plot_roots": "stability",
+    "plot_sensitivity": "tuning",
+    "plot_shared": "fairness",
+    "plot_slowdowns": "fabrics",
+    "plot_solution": "delay",
+    "plot_steps": "collectives",
+    "plot_sweep": "sweeps",
+    "plot_trace": "traces",
+    "plot_wai": "wai",
+    "plot_windows": "recursion",
+}
+
+
+def draw(name: str, *of: Any, **options: Any) -> Picture:
+    """Draw by one of the functions of `fluidcc.plotting`.
+
+    Parameters
+    ----------
+    name : str
+        Of the function.
+    *of, **options
+        Its arguments.
+    """
+    return getattr(importlib.import_module(f"fluidcc.plotting.{_HOMES[name]}"), name)(*of, **options)
+
+
+def labels_of(labels: Mapping[str, str] | None, names: Iterable[str]) -> Mapping[str, str]:
+    """Return the labels of axes by name; none if none are given.
+
+    Raises
+    ------
+    InputError
+        If they are not by name, or of a name that is none of the axes'.
+    """
+    if labels is None:
+        return {}
+    known = list(names)
+    if not isinstance(labels, Mapping):
+        raise InputError(f"labels: expected a text for each name; write for example {{{known[0]!r}: 'text'}}")
+    refuse_unknown(labels, known, "labels")
+    return labels
