@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fluidcc.compiling.loop_flag import set_flag
+from fluidcc.compiling.settings import set_flag
 from fluidcc.surface import lazily
 from fluidcc.version import VERSION
 

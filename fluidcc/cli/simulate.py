@@ -13,7 +13,7 @@ from fluidcc import units
 from fluidcc.cli import options as o
 from fluidcc.cli import output
 from fluidcc.cli.request import Request, scenarios_of
-from fluidcc.compiling.loop_flag import SOURCE
+from fluidcc.compiling.settings import SOURCE
 from fluidcc.errors import InputError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from fluidcc.compiling.loop_flag import SOURCE
+from fluidcc.compiling.settings import SOURCE
 
 
 def prepare() -> bool:

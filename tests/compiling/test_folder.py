@@ -17,7 +17,7 @@ from numba import njit
 
 from fluidcc.compiling import folder
 from fluidcc.compiling.functions import per_shape
-from fluidcc.compiling.numba_files import keep
+from fluidcc.engines.common.jit import keep
 
 ROOT = Path(__file__).parents[2]
 DIGEST = "0123456789abcdef"

@@ -9,8 +9,8 @@ import jax
 import numpy as np
 
 from fluidcc.compiling.folder import processor
+from fluidcc.compiling.functions import sources
 from fluidcc.compiling.identity import code_of, digest_of
-from fluidcc.compiling.store import sources
 from fluidcc.engines.fluid.plan import Plan
 from fluidcc.results.grid import Grid
 from fluidcc.results.schema import METRICS
