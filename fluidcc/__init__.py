@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from fluidcc.builders.toml_file import load_scenario as load_scenario
     from fluidcc.builders.toml_file import save_scenario as save_scenario
     from fluidcc.contract.preset import Preset as Preset
-    from fluidcc.contract.presets import preset as preset
-    from fluidcc.contract.presets import presets as presets
+    from fluidcc.contract.registry import preset as preset
+    from fluidcc.contract.registry import presets as presets
     from fluidcc.contract.registry import register as register
     from fluidcc.engines.ensemble import ensemble as ensemble
     from fluidcc.engines.fluid.measure import measure as measure

@@ -198,7 +198,7 @@ def _built(request: Request, swept: dict[str, Any]) -> Scenario:
     from fluidcc.builders.common import with_chains_threshold
     from fluidcc.builders.names import TOPOLOGIES, split
     from fluidcc.builders.replaced import changed_flow_control, changed_marking, entries
-    from fluidcc.contract.presets import preset as preset_of
+    from fluidcc.contract.registry import preset as preset_of
 
     if request.port is not None and not request.ports:
         raise InputError("--port: there is no switch to read it from; write --from config_db.json beside it")
