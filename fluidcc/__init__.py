@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from fluidcc.contract.registry import preset as preset
     from fluidcc.contract.registry import presets as presets
     from fluidcc.contract.registry import register as register
-    from fluidcc.engines.ensemble import ensemble as ensemble
     from fluidcc.engines.fluid.measure import measure as measure
+    from fluidcc.engines.run import ensemble as ensemble
     from fluidcc.engines.run import simulate as simulate
     from fluidcc.errors import InputError as InputError
     from fluidcc.operators.audit import Audit as Audit

@@ -57,8 +57,7 @@ def command(
     scenario = scenario_of(request)
     output.save_scenario(scenario, save_scenario)
     from fluidcc.contract.registry import scheme_of, shared_functions
-    from fluidcc.engines.ensemble import ensemble
-    from fluidcc.engines.run import simulate
+    from fluidcc.engines.run import ensemble, simulate
     from fluidcc.results.comparison import compare, horizon
 
     until = until or horizon(scenario)

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fluidcc.contract.models import Hybrid, Scheme
-from fluidcc.engines.common.chains import Chain, field
-from fluidcc.engines.common.outside import Schemes
+from fluidcc.engines.common.chains import Chain, Schemes, field
 from fluidcc.engines.flow_level.laws import CompiledLaw, side_of
 from fluidcc.engines.flow_level.memory import records
 

@@ -12,8 +12,7 @@ from fluidcc.contract.bind import binder
 from fluidcc.contract.registry import hybrid_of
 from fluidcc.engines.common.bounds import check_bounds, check_packet_size
 from fluidcc.engines.common.chains import field
-from fluidcc.engines.common.frames import CONTROL_BYTES, ack_size
-from fluidcc.engines.common.topology import Topology, single_flows, topology_of
+from fluidcc.engines.common.topology import CONTROL_BYTES, Topology, ack_size, single_flows, topology_of
 from fluidcc.engines.hybrid import dispatch, layout, packet_scale
 from fluidcc.engines.hybrid.bounds import MOST_EVENTS, MOST_FLOWS, check_events, check_periods
 from fluidcc.engines.hybrid.dependents import followers_of, refuse_sharing

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from fluidcc.engines.common.chains import Chain, field
-from fluidcc.engines.common.outside import Schemes
+from fluidcc.engines.common.chains import Chain, Schemes, field
 from fluidcc.engines.hybrid.layout import records
 
 _CHAINS = {

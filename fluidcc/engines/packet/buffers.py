@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from fluidcc.engines.common.frames import CONTROL_BYTES
-from fluidcc.engines.common.topology import Port, Topology
+from fluidcc.engines.common.topology import CONTROL_BYTES, Port, Topology
 from fluidcc.engines.packet import layout
 from fluidcc.engines.packet.layout import QUEUES, UNLIMITED, Sim, records
 from fluidcc.engines.packet.telemetry import SWITCH_IDS

@@ -12,8 +12,7 @@ import numpy as np
 
 from fluidcc.contract.bind import binder
 from fluidcc.engines.common.bounds import check_bounds, check_packet_size
-from fluidcc.engines.common.frames import CONTROL_BYTES, ack_size, whole_bytes
-from fluidcc.engines.common.topology import Topology, single_flows, topology_of
+from fluidcc.engines.common.topology import CONTROL_BYTES, Topology, ack_size, single_flows, topology_of, whole_bytes
 from fluidcc.engines.packet import dispatch, engine, layout
 from fluidcc.engines.packet.buffers import nodes_of, set_thresholds
 from fluidcc.engines.packet.calendar import SHIFT, begin, new_calendar

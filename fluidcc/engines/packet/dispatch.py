@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from fluidcc.contract import registry
 from fluidcc.contract.models import Packet, Scheme
-from fluidcc.engines.common.chains import Chain, field
-from fluidcc.engines.common.outside import Schemes
+from fluidcc.engines.common.chains import Chain, Schemes, field
 from fluidcc.engines.packet.laws import side_of
 from fluidcc.engines.packet.layout import records
 from fluidcc.errors import InputError

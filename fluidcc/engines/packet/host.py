@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidcc.engines.common.frames import CONTROL_BYTES
 from fluidcc.engines.common.jit import inlined, kernel
+from fluidcc.engines.common.topology import CONTROL_BYTES
 from fluidcc.engines.packet import dependents, dispatch, pool, recovery, spraying, trimming
 from fluidcc.engines.packet.calendar import schedule
 from fluidcc.engines.packet.layout import (

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.engines.common.bounds import horizon_and_window, seed_of
 from fluidcc.engines.common.jit import compiled
 from fluidcc.engines.common.outcome import Outcome, QueueMoments
-from fluidcc.engines.common.times import horizon_and_window, seed_of
 from fluidcc.engines.packet import dispatch, layout
 from fluidcc.engines.packet.build import PreparedRun, Times, grown_packets, prepare, sampled_classes, sampled_of_flows
 from fluidcc.engines.packet.calendar import grown_calendar

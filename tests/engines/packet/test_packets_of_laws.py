@@ -13,7 +13,7 @@ import pytest
 import fluidcc as fc
 from fluidcc.contract import registry
 from fluidcc.contract.models import Scheme
-from fluidcc.engines.common import jit, outside
+from fluidcc.engines.common import chains, jit
 from fluidcc.engines.common.chains import Chain
 from fluidcc.engines.packet.laws import packet_of, side_of
 from fluidcc.schemes import dctcp
@@ -138,7 +138,7 @@ class Memory(NamedTuple):
 
     flows: Any
     senders: Any
-    outside: Any
+    chains: Any
     calls: Any
 
 
@@ -168,9 +168,9 @@ def test_rules_from_outside_are_called_by_their_addresses(monkeypatch: pytest.Mo
     }
     side = SimpleNamespace(STATE=SUM, rules={"on_ack": add, "on_packet": due})
     names = SimpleNamespace(scheme=lambda name: name, built_in=lambda: ("first",))
-    monkeypatch.setattr(outside, "registry", names)
+    monkeypatch.setattr(chains, "registry", names)
     first = SimpleNamespace(rules={})
-    own = outside.Schemes("test", rules, {}, lambda name: first if name == "first" else side, by_rows=by_rows)
+    own = chains.Schemes("test", rules, {}, lambda name: first if name == "first" else side, by_rows=by_rows)
     assert own.numbers(["first", "other", "mine"]) == {"first": 0, "other": 1, "mine": 2}
     assert own.from_outside(["first", "mine", "mine"]) == ["mine"]
     chain = own.chains()
