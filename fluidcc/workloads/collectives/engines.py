@@ -136,9 +136,8 @@ def fluid(
     report: Callable[[float], None] | None = None,
 ) -> Outcome:
     """Run by rates instead of packets: the dynamics of `fluidcc.engines.flow_level`."""
-    from fluidcc.engines.flow_level.calendar import DEPARTURE, RECEIPT
     from fluidcc.engines.flow_level.run import flow_times
-    from fluidcc.engines.flow_level.transfers import Transfers
+    from fluidcc.engines.flow_level.transfers import DEPARTURE, RECEIPT, Transfers
 
     graph = laid.graph
     ends = np.where(graph.behind, DEPARTURE, RECEIPT).astype(np.int8)

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fluidcc.engines.flow_level.chains import begin_after
+from fluidcc.engines.flow_level.transfers import begin_after
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

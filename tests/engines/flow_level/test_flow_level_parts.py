@@ -11,11 +11,20 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.engines.flow_level import calendar, chains, dynamics, ideal, load, memory, run, senders
-from fluidcc.engines.flow_level.calendar import ALL, ANSWER, DEPARTURE, ENDS, RECEIPT
+from fluidcc.engines.flow_level import ideal, memory, run, senders
+from fluidcc.engines.flow_level import transfers as calendar
 from fluidcc.engines.flow_level.layout import alone_of, layout_of
 from fluidcc.engines.flow_level.memory import HELD, LEFT, SENDING, STEP, USED
-from fluidcc.engines.flow_level.transfers import Transfers, transfers_of, waits_of
+from fluidcc.engines.flow_level.transfers import (
+    ALL,
+    ANSWER,
+    DEPARTURE,
+    ENDS,
+    RECEIPT,
+    Transfers,
+    transfers_of,
+    waits_of,
+)
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import resolve
 from fluidcc.units import Rate
@@ -61,7 +70,7 @@ def test_what_begins_or_ends_just_at_the_horizon_has() -> None:
     """At 3 s: one transfer begins, another has its last ACK; what comes later is not known."""
     ports, alone = SimpleNamespace(names=["a"], rate=np.ones(1)), SimpleNamespace(answered=np.ones(2))
     begins, ends = np.array([1.0, 3.0]), np.array([[2.0, 3.0, 1.5], [4.0, 5.0, 3.5]])
-    found: Any = plain(run._made)(None, ports, alone, begins, ends, load.load_of(1, 1.0), {}, 3.0, 0.0)
+    found: Any = plain(run._made)(None, ports, alone, begins, ends, memory.load_of(1, 1.0), {}, 3.0, 0.0)
     assert (found.start.tolist(), found.numbers["ended"]) == ([1.0, 3.0], 1)
     for name, first in (("received", 2.0), ("answered", 3.0), ("left", 1.5)):
         np.testing.assert_array_equal(getattr(found, name), [first, np.nan])
@@ -112,7 +121,7 @@ def test_operations_begin_after_departures_or_arrivals() -> None:
         np.array([4.0, 5.0, 6.0, 0.0]),
         np.array([40.0, 9.0, 60.0, 0.0]),
     )
-    plain(chains.begin_after)(after, at, behind, delay, left, arrived, begins)
+    plain(calendar.begin_after)(after, at, behind, delay, left, arrived, begins)
     assert begins.tolist() == [1.0, 7.0, 44.0, 50.5]
 
 
@@ -120,7 +129,7 @@ def test_operations_begin_after_departures_or_arrivals() -> None:
 
 
 def overlap(since: float, until: float, width: float) -> np.ndarray:
-    edges = width * np.arange(load.INTERVALS + 1)
+    edges = width * np.arange(memory.INTERVALS + 1)
     return np.maximum(np.minimum(until, edges[1:]) - np.maximum(since, edges[:-1]), 0.0)
 
 
@@ -128,21 +137,21 @@ def overlap(since: float, until: float, width: float) -> np.ndarray:
     ("since", "until"), [(0.0, 2.0), (0.25, 0.75), (0.5, 3.25), (1.0, 2.0), (3.0, 3.0), (0.0, 256.0), (255.5, 256.0)]
 )
 def test_what_is_carried_lies_in_its_intervals(since: float, until: float) -> None:
-    found = load.load_of(2, 1.0)
-    plain(load.carry)(tuple(found), np.array([10.0, 20.0]), since, until)
+    found = memory.load_of(2, 1.0)
+    plain(memory.carry)(tuple(found), np.array([10.0, 20.0]), since, until)
     spent = overlap(since, until, 1.0)
     np.testing.assert_allclose(found.carried, spent[:, None] * [10.0, 20.0], atol=1e-12)
-    alone = load.load_of(3, 1.0)
-    plain(load.carry_on)(tuple(alone), np.array([[-1], [2]]), 1, 10.0, since, until)
+    alone = memory.load_of(3, 1.0)
+    plain(memory.carry_on)(tuple(alone), np.array([[-1], [2]]), 1, 10.0, since, until)
     np.testing.assert_allclose(alone.carried, spent[:, None] * [0.0, 0.0, 10.0], atol=1e-12)
     assert found.width[0] == alone.width[0] == 1.0
 
 
 @pytest.mark.parametrize(("until", "width"), [(256.0, 1.0), (256.1, 2.0), (512.0, 2.0), (1025.0, 8.0)])
 def test_intervals_take_the_next_one_in_as_a_run_grows_longer(until: float, width: float) -> None:
-    found = load.load_of(1, 1.0)
+    found = memory.load_of(1, 1.0)
     found.carried[:, 0] = np.arange(256.0)
-    plain(load.widen)(found.carried, found.width, until)
+    plain(memory.widen)(found.carried, found.width, until)
     times = int(width)
     expected = np.zeros(256)
     expected[: 256 // times] = np.arange(256.0).reshape(-1, times).sum(axis=1)
@@ -152,16 +161,16 @@ def test_intervals_take_the_next_one_in_as_a_run_grows_longer(until: float, widt
 
 def test_a_port_that_carries_more_than_its_rate_sends_the_rest_in_the_next_interval() -> None:
     """Intervals of 2 s at 10 and 20 bytes/s; what is below nothing is none."""
-    given = load.Load(np.array([[50.0, 10.0], [0.0, -5.0], [0.0, 0.0], [0.0, 0.0]]), np.array([2.0]))
+    given = memory.Load(np.array([[50.0, 10.0], [0.0, -5.0], [0.0, 0.0], [0.0, 0.0]]), np.array([2.0]))
     rate = np.array([10.0, 20.0])
     expected = [[1.0, 0.25], [1.0, 0.0], [0.5, 0.0], [0.0, 0.0]]
     for until, count in ((1.0, 3), (6.0, 3), (6.1, 4), (99.0, 4), (math.inf, 4)):
-        assert load.shares_of(given, rate, until).tolist() == expected[:count]
-    late = load.Load(np.array([[0.0], [50.0]]), np.array([2.0]))  # beyond the intervals there are
-    assert load.shares_of(late, rate[:1], 4.0).tolist() == [[0.0], [1.0], [1.0], [0.5]]
-    nothing = load.Load(np.zeros((3, 1)), np.array([2.0]))
-    assert load.shares_of(nothing, rate[:1], 0.0).tolist() == [[0.0]]
-    assert load.shares_of(nothing, rate[:1], 3.0).tolist() == [[0.0], [0.0]]
+        assert memory.shares_of(given, rate, until).tolist() == expected[:count]
+    late = memory.Load(np.array([[0.0], [50.0]]), np.array([2.0]))  # beyond the intervals there are
+    assert memory.shares_of(late, rate[:1], 4.0).tolist() == [[0.0], [1.0], [1.0], [0.5]]
+    nothing = memory.Load(np.zeros((3, 1)), np.array([2.0]))
+    assert memory.shares_of(nothing, rate[:1], 0.0).tolist() == [[0.0]]
+    assert memory.shares_of(nothing, rate[:1], 3.0).tolist() == [[0.0], [0.0]]
 
 
 # -- what a run is given -----------------------------------------------------------------------------------------------
@@ -207,10 +216,10 @@ def test_ideal_events_share_the_work_of_an_eighth_of_the_shortest_round_trip(mon
 def test_a_step_is_an_eighth_of_the_longest_round_trip_or_as_many_as_ports(monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = one_link(1e9, 4e9)
     paths = layout_of(scenario)[2]
-    given = looked_into(monkeypatch, dynamics, "run", scenario, model="dynamics")
+    given = looked_into(monkeypatch, run, "_dynamics", scenario, model="dynamics")
     assert given[7] == min(paths.rtt.max() / 8, (paths.rtt / (2 * paths.hops)).min())
     most = float(paths.rtt.min()) / 2
-    assert looked_into(monkeypatch, dynamics, "run", scenario, model="dynamics", dt=most)[7] == most
+    assert looked_into(monkeypatch, run, "_dynamics", scenario, model="dynamics", dt=most)[7] == most
     for dt in (most * 1.001, 0.0):
         with pytest.raises(InputError, match=r"dt: .* is no step"):
             run.flow_times(scenario, model="dynamics", dt=dt)
@@ -274,9 +283,9 @@ def test_so_many_switches_of_a_path_are_followed(switches: int, refused: bool, m
     paths = paths._replace(there=np.pad(paths.there, ((0, 0), (0, switches + 1 - paths.there.shape[1]))))
     transfers = transfers_of(scenario)
     given = scenario, transfers, topology, ports, paths, alone_of(scenario, paths, transfers)
-    monkeypatch.setattr(dynamics, "net_of", lambda *more: (_ for _ in ()).throw(Stop))
+    monkeypatch.setattr(run, "net_of", lambda *more: (_ for _ in ()).throw(Stop))
     with pytest.raises(InputError if refused else Stop, match="crosses 13 switches; at most 12" if refused else None):
-        dynamics.run(*given, waits_of(scenario, transfers), 1e-6, 1.0, 0, None)
+        run._dynamics(*given, waits_of(scenario, transfers), 1e-6, 1.0, 0, None)
 
 
 @pytest.mark.parametrize(
@@ -293,7 +302,7 @@ def test_a_buffer_that_overflows_is_named(backlog: list[float], shared: list[flo
     m.ports.backlog[:], m.node_used[:] = backlog, [10.0, 20.0]
     topology = SimpleNamespace(ports=[SimpleNamespace(source=f"s{p}") for p in range(6)])
     with pytest.raises(InputError, match=f"buffer: 9MB of '{port}' overflows at 5s, "):
-        dynamics._refuse_overflow(SimpleNamespace(buffer=9e6), topology, m, 0.5)  # pyright: ignore[reportArgumentType]
+        run._refuse_overflow(SimpleNamespace(buffer=9e6), topology, m, 0.5)  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize(
@@ -303,7 +312,7 @@ def test_a_buffer_that_overflows_is_named(backlog: list[float], shared: list[flo
 def test_a_net_has_the_switches_shared_buffers_and_thresholds(pfc: Any, xoff: float, alpha: Any, gap: float) -> None:
     scenario = one_link(1e9, 4e9, pfc=pfc, buffer="9MB")
     topology, ports, paths = layout_of(scenario)
-    net = dynamics.net_of(scenario, topology, ports, paths)
+    net = run.net_of(scenario, topology, ports, paths)
     assert (net.xoff == xoff).all()
     assert alpha is None or net.alpha[0] == alpha
     assert (net.gap[0], bool(net.pausing[0]), net.dropping[0]) == (gap, pfc is not None, 1e18)
@@ -325,7 +334,7 @@ def test_a_net_has_its_links_marking(mark_on: str, joins: bool, alpha: Any) -> N
     link = fc.Link(rate=Rate(4e9), delay=1e-6, marking=marking)
     scenario = resolve(fc.Scenario((link,), base.flows, packet_size=1000.0, egress_alpha=alpha))
     topology, ports, paths = layout_of(scenario)
-    net = dynamics.net_of(scenario, topology, ports, paths)
+    net = run.net_of(scenario, topology, ports, paths)
     marked = np.isfinite(net.marking[:, 0])
     assert marked.sum() >= 1
     assert net.marking[marked].tolist() == [[10e3, 40e3, 0.5]] * int(marked.sum())

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from fluidcc.engines.flow_level import run as flow_run
-from fluidcc.engines.flow_level.calendar import DEPARTURE
-from fluidcc.engines.flow_level.calendar import RECEIPT as FLUID_RECEIPT
+from fluidcc.engines.flow_level.transfers import DEPARTURE
+from fluidcc.engines.flow_level.transfers import RECEIPT as FLUID_RECEIPT
 from fluidcc.engines.packet import build, dependents, flow_control
 from fluidcc.engines.packet import run as packet_run
 from fluidcc.engines.packet.dependents import LEFT, RECEIPT
