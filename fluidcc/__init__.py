@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from fluidcc.contract.registry import preset as preset
     from fluidcc.contract.registry import presets as presets
     from fluidcc.contract.registry import register as register
-    from fluidcc.engines.fluid.measure import measure as measure
+    from fluidcc.engines.fluid.metrics import measure as measure
     from fluidcc.engines.run import ensemble as ensemble
     from fluidcc.engines.run import simulate as simulate
     from fluidcc.errors import InputError as InputError

@@ -113,7 +113,7 @@ def _in_short(trace: Trace) -> str:
 
 def _say_flow_control(request: Request, scenario: Scenario) -> None:
     """Warn of flow control that was asked for and that the fluid leaves out."""
-    from fluidcc.engines.fluid.ingress import controls_flow
+    from fluidcc.engines.fluid.network import controls_flow
     from fluidcc.scenario.model import PFC, resolve
 
     given = [name for name in request.values() if name == "pfc" or name in {f.name for f in dataclasses.fields(PFC)}]

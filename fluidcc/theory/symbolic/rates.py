@@ -8,7 +8,7 @@ import sympy
 
 from fluidcc.contract.models import Scheme
 from fluidcc.contract.signals import Progress
-from fluidcc.engines.fluid.lags import lags_of
+from fluidcc.engines.fluid.network import lags_of
 from fluidcc.errors import InputError
 from fluidcc.theory.control.fixed_point import key_of
 
