@@ -1,4 +1,9 @@
-"""The calendar's entries of flows: which of what a flow waits for comes first."""
+"""The calendar: which of what a flow waits for comes first, and trees in which the least entry is found.
+
+A tree over a row of numbers holds in its inner nodes the least or the sum of the two below: a change costs a walk up.
+With ``leaves``, a power of two, it takes ``2 * leaves`` places of a flat array from ``base`` on; its root is at 1.
+Sums are formed again from below at each change: differences would drift, and go negative where rates collapse.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,6 @@ from typing import Any
 
 from fluidcc.engines.common.jit import kernel
 from fluidcc.engines.hybrid.layout import CNP, COUNTER, END, LOOK, NEVER, PACE, REQUEST, START, TIMER
-from fluidcc.engines.hybrid.tree import put_least
 
 
 @kernel
@@ -38,3 +42,44 @@ def schedule(core: Any, flow: Any, f: Any, looks: Any, cnps: Any, calendar: Any)
         todo, soonest = REQUEST, flow.request
     flow.todo = todo
     put_least(calendar, 0, core.leaves, f, max(soonest, core.now))
+
+
+def leaves(count: int) -> int:
+    """Return the least power of two that holds this many, at least two."""
+    return max(2, 1 << (count - 1).bit_length())
+
+
+@kernel
+def put_least(tree: Any, base: Any, leaves: Any, i: Any, value: Any) -> None:
+    """Set a leaf of a tree of least values."""
+    node = leaves + i
+    tree[base + node] = value
+    while node > 1:
+        other = tree[base + (node ^ 1)]
+        if other < value:
+            value = other
+        node >>= 1
+        if tree[base + node] == value:
+            return
+        tree[base + node] = value
+
+
+@kernel
+def least(tree: Any, base: Any, leaves: Any) -> Any:
+    """The leaf with the least value, of equals the first."""
+    value, node = tree[base + 1], 1
+    while node < leaves:
+        node *= 2
+        if tree[base + node] != value:
+            node += 1
+    return node - leaves
+
+
+@kernel
+def put_sum(tree: Any, base: Any, leaves: Any, i: Any, value: Any) -> None:
+    """Set a leaf of a tree of sums."""
+    node = leaves + i
+    tree[base + node] = value
+    while node > 1:
+        node >>= 1
+        tree[base + node] = tree[base + 2 * node] + tree[base + 2 * node + 1]

@@ -15,8 +15,8 @@ from fluidcc.engines.common.outcome import Outcome, QueueMoments
 from fluidcc.engines.hybrid import dispatch, engine, layout, packet_scale
 from fluidcc.engines.hybrid.build import Prepared, Times, grown, prepare
 from fluidcc.engines.hybrid.layout import Sim
+from fluidcc.engines.hybrid.queue import in_bins, lengths_of
 from fluidcc.engines.hybrid.region import BeyondBufferError
-from fluidcc.engines.hybrid.statistics import in_bins, lengths_of
 from fluidcc.engines.packet.run import times_of
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar, waiting

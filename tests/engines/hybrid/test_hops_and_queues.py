@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from fluidcc.engines.hybrid import dependents, hops, queue
+from fluidcc.engines.hybrid.calendar import put_sum
 from fluidcc.engines.hybrid.layout import (
     DEAF,
     EMPTY,
@@ -20,7 +21,6 @@ from fluidcc.engines.hybrid.layout import (
     RIPE,
     SINGLY,
 )
-from fluidcc.engines.hybrid.tree import put_sum
 from tests.engines.hybrid.by_hand import LEAVES, Calls, core_of, flow_of, hop_of, link_of, replaced
 from tests.engines.packet.plain import plain
 
@@ -175,7 +175,7 @@ def test_a_receiver_is_told_as_the_packet_arrives(deaf: float, wait: Any, spaced
     """It leaves at 3 s, and is 0.5 s on its way."""
     calls, hop, link, core = Calls(), hop_of(wait=wait, flow=6), link_of(), core_of()
     flow = flow_of(deaf=deaf, nic_cnp_interval=spaced)
-    names = {"receiver": calls, "schedule": calls.schedule, "retime": calls.retime}
+    names = {name: getattr(calls, name) for name in ("marked", "marked_for_nic", "schedule", "retime")}
     replaced(hops.received, **names)(core, flow, hop, "trees", "looks", "cnps", "marks", "calendar", link, 3.0)
     told = ("marked_for_nic", core, flow, "marks", 6, 3.5) if spaced else ("marked", core, flow, "cnps", 6, 3.5)
     assert calls.made[:2] == [told, ("schedule", core, flow, 6, "looks", "cnps", "calendar")]
