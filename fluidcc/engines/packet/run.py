@@ -16,8 +16,8 @@ from fluidcc.engines.packet import dispatch, layout
 from fluidcc.engines.packet.build import PreparedRun, Times, grown_packets, prepare, sampled_classes, sampled_of_flows
 from fluidcc.engines.packet.calendar import grown_calendar
 from fluidcc.engines.packet.dependents import began
-from fluidcc.engines.packet.flow_control import flow_control, paused_for
 from fluidcc.engines.packet.layout import LOGGED, PS, Sim
+from fluidcc.engines.packet.record import flow_control, paused_for
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar, waiting
 from fluidcc.results import schema

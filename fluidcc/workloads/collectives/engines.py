@@ -83,8 +83,8 @@ def packets(
     """Run packet by packet."""
     from fluidcc.engines.packet.build import Times, prepare
     from fluidcc.engines.packet.dependents import LEFT, RECEIPT, began
-    from fluidcc.engines.packet.flow_control import paused_for
     from fluidcc.engines.packet.layout import NEVER, PS
+    from fluidcc.engines.packet.record import paused_for
     from fluidcc.engines.packet.run import execute, warm_up
 
     ends, began_at = round(until * PS), time.perf_counter()

@@ -15,7 +15,7 @@ from fluidcc.contract import registry
 from fluidcc.contract.models import Scheme
 from fluidcc.engines.common import chains, jit
 from fluidcc.engines.common.chains import Chain
-from fluidcc.engines.packet.laws import packet_of, side_of
+from fluidcc.engines.packet.dispatch import packet_of, side_of
 from fluidcc.schemes import dctcp
 from fluidcc.schemes.dctcp import packet as dctcp_packet
 from tests.engines.packet.plain import plain
