@@ -1,4 +1,4 @@
-"""Dispatch to the rule of a transfer's scheme: see `fluidcc.engines.common.chains`.
+"""Dispatch to the rule of a transfer's scheme: see `fluidcc.engines.common.rules`.
 
 A scheme runs on its law, of which record, first state and rule are made here, or, if it has none, on its hybrid side,
 whose CNPs come by chance.
@@ -15,9 +15,9 @@ import numpy as np
 
 from fluidcc.contract.law import refuse_unbound
 from fluidcc.contract.models import Hybrid, Scheme
-from fluidcc.engines.common import laws
-from fluidcc.engines.common.chains import Chain, Schemes, field
-from fluidcc.engines.flow_level.memory import records
+from fluidcc.engines.common import rules as chains
+from fluidcc.engines.common.rules import Chain, Schemes, field
+from fluidcc.engines.flow_level.layout import records
 
 _OVER_HOPS = (
     "    observed = 0.0",
@@ -57,7 +57,7 @@ def side_of(scheme: Scheme) -> CompiledLaw | None:
         """Copy the parameters' numbers, and start."""
         if scheme.packet is None:  # those written by hand may have no use for it
             refuse_unbound(parameters)
-        laws.copy(parameters, state.parameters)
+        chains.copy(parameters, state.parameters)
         first = law.start(parameters, flow.initial_rate)
         for name, value in first._asdict().items():
             setattr(state.now, name, value)
@@ -73,10 +73,10 @@ def side_of(scheme: Scheme) -> CompiledLaw | None:
         "    )",
         *(["    observed = flow.marking"] if law.on_hop is None else _OVER_HOPS),
         "    new = step(state.parameters, state.now, progress, observed)",
-        *laws.stored(law, "new"),
+        *chains.stored(law, "new"),
     ]
-    rules = {"on_step": laws.rule(lines, law, f"flow level's rule of {scheme.name}")}
-    return CompiledLaw(laws.record(scheme.Parameters, law), init_state, law.NEEDS, law.ONLY, rules)
+    rules = {"on_step": chains.rule(lines, law, f"flow level's rule of {scheme.name}")}
+    return CompiledLaw(chains.record(scheme.Parameters, law), init_state, law.NEEDS, law.ONLY, rules)
 
 
 def _side_of(scheme: Scheme) -> CompiledLaw | Hybrid | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from fluidcc.engines.common.jit import entry, kernel
-from fluidcc.engines.flow_level.memory import carry, carry_on
+from fluidcc.engines.flow_level.layout import carry, carry_on
 from fluidcc.engines.flow_level.transfers import ALL, pass_by, pop, push, tell
 
 _ROUNDS = 12  # of rates and ACKs; each leaves about a tenth of the error

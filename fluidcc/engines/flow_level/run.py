@@ -12,9 +12,8 @@ import numpy as np
 
 from fluidcc.contract import registry
 from fluidcc.engines.common.topology import Topology
-from fluidcc.engines.flow_level import dispatch, ideal, memory, senders
-from fluidcc.engines.flow_level.layout import Alone, Paths, Ports, alone_of, layout_of
-from fluidcc.engines.flow_level.memory import (
+from fluidcc.engines.flow_level import dispatch, ideal, layout, senders
+from fluidcc.engines.flow_level.layout import (
     FULL,
     HELD,
     IDLE,
@@ -24,13 +23,18 @@ from fluidcc.engines.flow_level.memory import (
     STATUS,
     STEP,
     USED,
+    Alone,
     Load,
+    Paths,
+    Ports,
+    alone_of,
+    layout_of,
     load_of,
     shares_of,
 )
 from fluidcc.engines.flow_level.step import answers_left
 from fluidcc.engines.flow_level.transfers import Transfers, Waits, transfers_of, waits_of
-from fluidcc.engines.packet.buffers import headroom, refuse_small
+from fluidcc.engines.packet.switch import headroom, refuse_small
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.scenario.switches import in_bytes
@@ -281,8 +285,8 @@ def _dynamics(
             "engine='packet'"
         )
     count, longest = len(transfers), int(paths.there.shape[1])
-    if longest - 1 > memory.HOPS:
-        raise InputError(f"flows: a path crosses {longest - 1} switches; at most {memory.HOPS} are followed")
+    if longest - 1 > layout.HOPS:
+        raise InputError(f"flows: a path crosses {longest - 1} switches; at most {layout.HOPS} are followed")
     pause = float(scenario.flows[0].scheme.feedback_pause)
     records = math.ceil((_WAITS * float(paths.rtt.max()) + pause) / dt) + 2 * longest + 4
     free = np.flatnonzero(waits.awaits == 0)
@@ -295,10 +299,10 @@ def _dynamics(
     slots = _SLOTS
     while len(free) and slots < 1.5 * (begins[free] < begins[free].min() + paths.rtt.max()).sum():
         slots *= 2
-    m = memory.Steps(
+    m = layout.Steps(
         net_of(scenario, topology, ports, paths),
-        memory.ports_of(len(ports.rate), records),
-        memory.slots_of(slots, longest, records),
+        layout.ports_of(len(ports.rate), records),
+        layout.slots_of(slots, longest, records),
         np.arange(slots),
         now,
         np.zeros(len(topology.nodes)),
@@ -319,7 +323,7 @@ def _dynamics(
     while (now[LEFT] > 0 or now[USED] > 0 or answers_left(m)) and now[STEP] < last:  # loads are of all bytes
         steps += law.go(m, dt, math.ceil(min(_BETWEEN_REPORTS, last - now[STEP])), given)
         if now[STATUS] == FULL:
-            m = m._replace(slots=memory.grown(m.slots), used=np.concatenate([m.used, np.arange(slots, 2 * slots)]))
+            m = m._replace(slots=layout.grown(m.slots), used=np.concatenate([m.used, np.arange(slots, 2 * slots)]))
             slots *= 2
             again = time.perf_counter()
             law.grow()
@@ -328,7 +332,7 @@ def _dynamics(
         elif now[STATUS] == OVER:
             _refuse_overflow(scenario, topology, m, dt)
         elif now[STATUS] == IDLE:
-            now[STEP] = memory.step_of(float(begins[heap[0]]), dt)
+            now[STEP] = layout.step_of(float(begins[heap[0]]), dt)
             for each in (m.ports.seen, m.ports.acks, m.ports.next_acks, m.ports.waiting_acks):
                 each[:] = 0.0
         elif now[USED] == 0 and now[HELD] == 0 and not answers_left(m):
@@ -347,7 +351,7 @@ def _dynamics(
     return begins, ends, load, numbers
 
 
-def _refuse_overflow(scenario: Scenario, topology: Topology, m: memory.Steps, dt: float) -> None:
+def _refuse_overflow(scenario: Scenario, topology: Topology, m: layout.Steps, dt: float) -> None:
     """Say which switch would lose packets."""
     free = (m.net.shared - m.node_used)[m.net.source]
     room = np.where(free < 0.0, -np.inf, m.net.dropping[0] * free - m.ports.backlog)
@@ -359,7 +363,7 @@ def _refuse_overflow(scenario: Scenario, topology: Topology, m: memory.Steps, dt
     )
 
 
-def net_of(scenario: Scenario, topology: Topology, ports: Ports, paths: Paths) -> memory.Net:
+def net_of(scenario: Scenario, topology: Topology, ports: Ports, paths: Paths) -> layout.Net:
     """Collect the data of the network that does not change."""
     switches = {name: i for i, name in enumerate(topology.nodes) if name not in topology.hosts}
     never = (math.inf, math.inf, 1.0)
@@ -381,7 +385,7 @@ def net_of(scenario: Scenario, topology: Topology, ports: Ports, paths: Paths) -
                 refuse_small(name, float(scenario.buffer), left, largest)
     flows = scenario.flows
     crossed = np.unique(np.concatenate([paths.there.ravel(), paths.back.ravel()]))
-    return memory.Net(
+    return layout.Net(
         paths.there, paths.back, paths.hops, paths.ack_share, paths.rtt, paths.kind,
         np.array([float(flow.initial_rate) for flow in flows]),
         ports.rate, np.array(marking, float), joining, source, target,

@@ -16,9 +16,9 @@ from fluidcc.contract.bind import binder
 from fluidcc.contract.law import in_world
 from fluidcc.engines.common import scalars
 from fluidcc.engines.common.jit import entry, kernel
-from fluidcc.engines.flow_level import dispatch, memory
+from fluidcc.engines.flow_level import dispatch, layout
 from fluidcc.engines.flow_level.dispatch import CompiledLaw
-from fluidcc.engines.flow_level.memory import (
+from fluidcc.engines.flow_level.layout import (
     FLOW,
     FOUND,
     INPUT,
@@ -154,7 +154,7 @@ def _notice(law: Any, flow: Any, s: Any, now: Any) -> None:
         dispatch.on_bytes(law, s)
 
 
-def senders_of(scenario: Scenario, paths_first: np.ndarray, net: memory.Net, slots: int, seed: int) -> Senders:
+def senders_of(scenario: Scenario, paths_first: np.ndarray, net: layout.Net, slots: int, seed: int) -> Senders:
     """Return senders of the scheme that all flows of a scenario run.
 
     Raises
@@ -224,7 +224,7 @@ def _words(table: Any) -> np.ndarray:
 class Compiled:
     """Senders of a run: their compiled rules, and as many slots as there are transfers under way."""
 
-    def __init__(self, scenario: Scenario, first: np.ndarray, net: memory.Net, slots: int, seed: int) -> None:
+    def __init__(self, scenario: Scenario, first: np.ndarray, net: layout.Net, slots: int, seed: int) -> None:
         self.scheme = scenario.flows[0].scheme.name
         self.all = senders_of(scenario, first, net, slots, seed)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from fluidcc.engines.common.jit import entry, kernel
-from fluidcc.engines.flow_level.memory import (
+from fluidcc.engines.flow_level.layout import (
     ARRIVING,
     DRAINING,
     FOUND,

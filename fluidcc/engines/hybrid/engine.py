@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from fluidcc.engines.common.jit import entry, inlined, kernel
-from fluidcc.engines.hybrid import dependents, dispatch, hops
-from fluidcc.engines.hybrid.calendar import least, put_least, schedule
+from fluidcc.engines.hybrid import dispatch, hops
+from fluidcc.engines.hybrid.calendar import least, put_least, schedule, tell
 from fluidcc.engines.hybrid.layout import (
     CNP,
     COUNTER,
@@ -292,7 +292,7 @@ def run(sim: Any, most: Any) -> Any:
         while core.ended > 0:
             ended = core.ended - 1
             core.ended = sim.flows[ended].next_ended
-            dependents.tell(sim, ended, False)
+            tell(sim, ended, False)
         if core.status != RUNNING:
             return core.status
     return RUNNING
@@ -344,7 +344,7 @@ def act(sim: Any, f: Any) -> None:
         flow.sent = flow.total
         flow.state = 2
         flow.rate = 0.0
-        dependents.tell(sim, f, True)
+        tell(sim, f, True)
     elif todo == CNP:
         flow.head = flow.head + 1 if flow.head + 1 < sim.cnps.shape[1] else 0
         flow.waiting -= 1

@@ -1,4 +1,4 @@
-"""Limits of the hybrid: marks of packets that meet hold the flows down, a buffer is full, or events are too many.
+"""Limits of the hybrid: where packets that meet, full buffers, shared hosts or too many events rule it out.
 
 With x = p_coll / p*, the marking that packets meet at a nearly full link over the one that holds a flow at its share,
 packets fall below the share from about x = 1 on, and what they do then is decided by how their phases meet. An
@@ -11,6 +11,7 @@ Bounds on its numbers, its least period and a run's events, are in addition to `
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -158,3 +159,48 @@ def _first_with_each_scheme(scenario: Scenario) -> Iterator[tuple[int, Flow]]:
         if id(flow.scheme) not in seen:
             seen.add(id(flow.scheme))
             yield i, flow
+
+
+def refuse_sharing(scenario: Scenario) -> None:
+    """Refuse flows of one host that may send at once: each has a NIC of its own.
+
+    Raises
+    ------
+    InputError
+        If of two flows of a host neither waits for the other, be it through further ones.
+    """
+    flows = scenario.flows
+    hosts: dict[str, list[int]] = {}
+    for f, flow in enumerate(flows):
+        if flow.source:
+            hosts.setdefault(flow.source, []).append(f)
+    if all(len(sent) == 1 for sent in hosts.values()):
+        return
+    before = _before([flow.after for flow in flows])
+    for host, sent in hosts.items():
+        in_turn = sorted(sent, key=lambda f: before[f].bit_count())  # a follower waits for more flows
+        for first, then in itertools.pairwise(in_turn):
+            if not before[then] >> first & 1:
+                first, then = sorted((first, then))
+                raise InputError(
+                    f"flow {then} source: host {host!r} sends flow {first} too, and the hybrid gives each flow a NIC "
+                    "of its own; name another host, let one wait for the other (after), or write engine='packet'"
+                )
+
+
+def _before(after: list[tuple[int, ...]]) -> list[int]:
+    """Return, as bits for each flow, the flows that it waits for, directly or through others."""
+    found = [0] * len(after)
+    left = [len(own) for own in after]
+    followers: list[list[int]] = [[] for _ in after]
+    for f, own in enumerate(after):
+        for place in own:
+            followers[place].append(f)
+    free = [f for f, count in enumerate(left) if count == 0]
+    for f in free:  # grows meanwhile
+        for each in followers[f]:
+            found[each] |= found[f] | 1 << f
+            left[each] -= 1
+            if left[each] == 0:
+                free.append(each)
+    return found

@@ -16,13 +16,13 @@ from fluidcc.contract.bind import binder
 from fluidcc.engines.common.bounds import check_bounds, check_packet_size
 from fluidcc.engines.common.topology import CONTROL_BYTES, Topology, ack_size, single_flows, topology_of, whole_bytes
 from fluidcc.engines.packet import dispatch, engine, layout
-from fluidcc.engines.packet.buffers import nodes_of, set_thresholds
 from fluidcc.engines.packet.calendar import SHIFT, begin, new_calendar
 from fluidcc.engines.packet.dependents import followers_of
 from fluidcc.engines.packet.dispatch import packet_of
 from fluidcc.engines.packet.layout import NEVER, PS, QUEUES, UNLIMITED, Sim, records
 from fluidcc.engines.packet.paths import MODES, Spray, reroutes
 from fluidcc.engines.packet.recovery import bitmaps_of, check_timeouts, give_room, set_trimming, settle_losses
+from fluidcc.engines.packet.switch import nodes_of, set_thresholds
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Flow, Scenario
 from fluidcc.scenario.round_trips import likeness

@@ -1,4 +1,4 @@
-"""Dispatch to the rule of a flow's scheme, packet by packet: see `fluidcc.engines.common.chains`.
+"""Dispatch to the rule of a flow's scheme, packet by packet: see `fluidcc.engines.common.rules`.
 
 The packet side of a scheme that has a law and no `packet.py` is made here: at each ACK, a step that ends with it. A
 link's signals are those of two telemetry stamps in a row: its queue as the packet left it, and what it sent and what
@@ -16,8 +16,8 @@ import numpy as np
 from fluidcc.contract import registry
 from fluidcc.contract.law import refuse_unbound
 from fluidcc.contract.models import Packet, Scheme
-from fluidcc.engines.common import laws
-from fluidcc.engines.common.chains import Chain, Schemes, field
+from fluidcc.engines.common import rules as chains
+from fluidcc.engines.common.rules import Chain, Schemes, field
 from fluidcc.engines.packet.layout import COLUMNS, HOPS, PORT_ID, QLEN, SAMPLED, TS, TX_BYTES, records
 from fluidcc.engines.packet.pacing import repace
 from fluidcc.engines.packet.telemetry import EXACT, same_path
@@ -84,7 +84,7 @@ def side_of(scheme: Scheme) -> Packet | None:
     def init_state(parameters: Any, flow: Any, state: Any) -> None:
         """Copy the parameters' numbers, and ask for telemetry if the law looks at links."""
         refuse_unbound(parameters)
-        laws.copy(parameters, state.parameters)
+        chains.copy(parameters, state.parameters)
         flow.telemetry = int(by_hops)
 
     begin = [
@@ -92,7 +92,7 @@ def side_of(scheme: Scheme) -> Packet | None:
         '    """Start the law."""',
         "    state.last = core.now",
         "    first = start(state.parameters, flow.rate)",
-        *laws.stored(law, "first"),
+        *chains.stored(law, "first"),
     ]
     on_ack = [
         "def on_ack(sim, flow, state, ack):",
@@ -106,7 +106,7 @@ def side_of(scheme: Scheme) -> Packet | None:
         "    rtt, dt = (now - ack.sent) * 1e-12, (now - last) * 1e-12",
         "    progress = Progress(sent, acked, newly, counted, wire, flow.line_rate, 0.0, rtt, dt)",
         "    new = step(state.parameters, state.now, progress, observed)",
-        *laws.stored(law, "new"),
+        *chains.stored(law, "new"),
         "    repace(sim.core[0], flow)",
     ]
     observe = [
@@ -118,8 +118,8 @@ def side_of(scheme: Scheme) -> Packet | None:
     names = {"same_path": same_path, "repace": repace, "EXACT": EXACT, "COLUMNS": COLUMNS}
     names |= {"PORT_ID": PORT_ID, "QLEN": QLEN, "TS": TS, "TX_BYTES": TX_BYTES}
     texts = {"begin": begin, "on_ack": on_ack, "observe": observe}
-    rules = {key: laws.rule(text, law, f"packets' {key} of {scheme.name}", **names) for key, text in texts.items()}
-    record = laws.record(scheme.Parameters, law, [("last", np.int64), *(_STAMPS if by_hops else [])])
+    rules = {key: chains.rule(text, law, f"packets' {key} of {scheme.name}", **names) for key, text in texts.items()}
+    record = chains.record(scheme.Parameters, law, [("last", np.int64), *(_STAMPS if by_hops else [])])
     return Packet(record, law.OBSERVABLES, init_state, ONLY=law.ONLY, rules=rules)
 
 

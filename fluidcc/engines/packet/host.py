@@ -397,6 +397,3 @@ def finish(sim: Any, f: Any) -> None:
             if port.turn >= slot:
                 port.turn -= 1
     port.active -= 1
-
-
-__all__ = ["begin", "emit", "interval_over", "receive"]

@@ -9,7 +9,7 @@ import pytest
 
 from fluidcc.contract.red import red
 from fluidcc.engines.flow_level import senders, step
-from fluidcc.engines.flow_level.memory import (
+from fluidcc.engines.flow_level.layout import (
     ARRIVING,
     DRAINING,
     FOUND,

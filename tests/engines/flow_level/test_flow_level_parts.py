@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.engines.flow_level import ideal, memory, run, senders
+from fluidcc.engines.flow_level import ideal, layout, run, senders
 from fluidcc.engines.flow_level import transfers as calendar
-from fluidcc.engines.flow_level.layout import alone_of, layout_of
-from fluidcc.engines.flow_level.memory import HELD, LEFT, SENDING, STEP, USED
+from fluidcc.engines.flow_level.layout import HELD, LEFT, SENDING, STEP, USED, alone_of, layout_of
 from fluidcc.engines.flow_level.transfers import (
     ALL,
     ANSWER,
@@ -70,7 +69,7 @@ def test_what_begins_or_ends_just_at_the_horizon_has() -> None:
     """At 3 s: one transfer begins, another has its last ACK; what comes later is not known."""
     ports, alone = SimpleNamespace(names=["a"], rate=np.ones(1)), SimpleNamespace(answered=np.ones(2))
     begins, ends = np.array([1.0, 3.0]), np.array([[2.0, 3.0, 1.5], [4.0, 5.0, 3.5]])
-    found: Any = plain(run._made)(None, ports, alone, begins, ends, memory.load_of(1, 1.0), {}, 3.0, 0.0)
+    found: Any = plain(run._made)(None, ports, alone, begins, ends, layout.load_of(1, 1.0), {}, 3.0, 0.0)
     assert (found.start.tolist(), found.numbers["ended"]) == ([1.0, 3.0], 1)
     for name, first in (("received", 2.0), ("answered", 3.0), ("left", 1.5)):
         np.testing.assert_array_equal(getattr(found, name), [first, np.nan])
@@ -129,7 +128,7 @@ def test_operations_begin_after_departures_or_arrivals() -> None:
 
 
 def overlap(since: float, until: float, width: float) -> np.ndarray:
-    edges = width * np.arange(memory.INTERVALS + 1)
+    edges = width * np.arange(layout.INTERVALS + 1)
     return np.maximum(np.minimum(until, edges[1:]) - np.maximum(since, edges[:-1]), 0.0)
 
 
@@ -137,21 +136,21 @@ def overlap(since: float, until: float, width: float) -> np.ndarray:
     ("since", "until"), [(0.0, 2.0), (0.25, 0.75), (0.5, 3.25), (1.0, 2.0), (3.0, 3.0), (0.0, 256.0), (255.5, 256.0)]
 )
 def test_what_is_carried_lies_in_its_intervals(since: float, until: float) -> None:
-    found = memory.load_of(2, 1.0)
-    plain(memory.carry)(tuple(found), np.array([10.0, 20.0]), since, until)
+    found = layout.load_of(2, 1.0)
+    plain(layout.carry)(tuple(found), np.array([10.0, 20.0]), since, until)
     spent = overlap(since, until, 1.0)
     np.testing.assert_allclose(found.carried, spent[:, None] * [10.0, 20.0], atol=1e-12)
-    alone = memory.load_of(3, 1.0)
-    plain(memory.carry_on)(tuple(alone), np.array([[-1], [2]]), 1, 10.0, since, until)
+    alone = layout.load_of(3, 1.0)
+    plain(layout.carry_on)(tuple(alone), np.array([[-1], [2]]), 1, 10.0, since, until)
     np.testing.assert_allclose(alone.carried, spent[:, None] * [0.0, 0.0, 10.0], atol=1e-12)
     assert found.width[0] == alone.width[0] == 1.0
 
 
 @pytest.mark.parametrize(("until", "width"), [(256.0, 1.0), (256.1, 2.0), (512.0, 2.0), (1025.0, 8.0)])
 def test_intervals_take_the_next_one_in_as_a_run_grows_longer(until: float, width: float) -> None:
-    found = memory.load_of(1, 1.0)
+    found = layout.load_of(1, 1.0)
     found.carried[:, 0] = np.arange(256.0)
-    plain(memory.widen)(found.carried, found.width, until)
+    plain(layout.widen)(found.carried, found.width, until)
     times = int(width)
     expected = np.zeros(256)
     expected[: 256 // times] = np.arange(256.0).reshape(-1, times).sum(axis=1)
@@ -161,16 +160,16 @@ def test_intervals_take_the_next_one_in_as_a_run_grows_longer(until: float, widt
 
 def test_a_port_that_carries_more_than_its_rate_sends_the_rest_in_the_next_interval() -> None:
     """Intervals of 2 s at 10 and 20 bytes/s; what is below nothing is none."""
-    given = memory.Load(np.array([[50.0, 10.0], [0.0, -5.0], [0.0, 0.0], [0.0, 0.0]]), np.array([2.0]))
+    given = layout.Load(np.array([[50.0, 10.0], [0.0, -5.0], [0.0, 0.0], [0.0, 0.0]]), np.array([2.0]))
     rate = np.array([10.0, 20.0])
     expected = [[1.0, 0.25], [1.0, 0.0], [0.5, 0.0], [0.0, 0.0]]
     for until, count in ((1.0, 3), (6.0, 3), (6.1, 4), (99.0, 4), (math.inf, 4)):
-        assert memory.shares_of(given, rate, until).tolist() == expected[:count]
-    late = memory.Load(np.array([[0.0], [50.0]]), np.array([2.0]))  # beyond the intervals there are
-    assert memory.shares_of(late, rate[:1], 4.0).tolist() == [[0.0], [1.0], [1.0], [0.5]]
-    nothing = memory.Load(np.zeros((3, 1)), np.array([2.0]))
-    assert memory.shares_of(nothing, rate[:1], 0.0).tolist() == [[0.0]]
-    assert memory.shares_of(nothing, rate[:1], 3.0).tolist() == [[0.0], [0.0]]
+        assert layout.shares_of(given, rate, until).tolist() == expected[:count]
+    late = layout.Load(np.array([[0.0], [50.0]]), np.array([2.0]))  # beyond the intervals there are
+    assert layout.shares_of(late, rate[:1], 4.0).tolist() == [[0.0], [1.0], [1.0], [0.5]]
+    nothing = layout.Load(np.zeros((3, 1)), np.array([2.0]))
+    assert layout.shares_of(nothing, rate[:1], 0.0).tolist() == [[0.0]]
+    assert layout.shares_of(nothing, rate[:1], 3.0).tolist() == [[0.0], [0.0]]
 
 
 # -- what a run is given -----------------------------------------------------------------------------------------------
@@ -347,17 +346,17 @@ def test_a_net_has_its_links_marking(mark_on: str, joins: bool, alpha: Any) -> N
 
 @pytest.mark.parametrize(("time", "step"), [(0.0, 0), (0.3, 3), (0.29999, 2), (0.6, 6), (0.7, 7), (1.0, 10)])
 def test_a_time_lies_in_a_step_as_steps_count(time: float, step: int) -> None:
-    found = memory.step_of(time, 0.1)
+    found = layout.step_of(time, 0.1)
     assert found * 0.1 <= time * (1 + 1e-12)
     assert time < found * 0.1 + 0.1
     assert abs(found - step) <= 1
 
 
 def test_slots_grow_behind_those_there_are() -> None:
-    slots = memory.slots_of(2, 3, 4)
+    slots = layout.slots_of(2, 3, 4)
     for column in slots:
         column[:] = 7
-    for before, after in zip(slots, memory.grown(slots), strict=True):
+    for before, after in zip(slots, layout.grown(slots), strict=True):
         assert after.shape == (4, *before.shape[1:])
         assert (after[:2] == 7).all()
         assert not after[2:].any()
@@ -373,13 +372,13 @@ def test_senders_choose_their_rates_at_a_step_s_end(by_cnp: bool, fresh: int) ->
     m = steps(3, 2, kind=[1])
     m.used[:2], m.slots.doing[:], m.slots.fresh[2], m.slots.transfer[2] = (
         [0, 2],
-        [memory.DRAINING, 0, SENDING],
+        [layout.DRAINING, 0, SENDING],
         fresh,
         8,
     )
     m.slots.pace[:], m.slots.window[:] = -1.0, -1.0
-    flows = memory.records(memory.FLOW, 3)
-    first = memory.records(memory.FLOW, 2)
+    flows = layout.records(layout.FLOW, 3)
+    first = layout.records(layout.FLOW, 2)
     for each in (flows, first):
         each.rate, each.window, each.packet, each.counted = 60.0, 500.0, 12.0, 10.0
     first.scheme = [5, 6]
@@ -415,14 +414,14 @@ def test_steps_are_taken_until_nothing_is_under_way() -> None:
         def advance(m: Any, dt: Any, *more: Any) -> None:
             assert more == given
             k = m.now[STEP]
-            m.now[memory.STATUS], m.now[USED] = status[k], used[k]
+            m.now[layout.STATUS], m.now[USED] = status[k], used[k]
             m.now[STEP] += 1
 
         names = {"advance": advance, "tell_all": told, "answering": lambda m: answering[m.now[STEP] - 1]}
         found = replaced(senders.run, **names)(m, "law", 0.5, count, given)
         return found, len(told.made)
 
-    running, full = memory.RUNNING, memory.FULL
+    running, full = layout.RUNNING, layout.FULL
     assert taken(2, [running] * 3, [1] * 3, [False] * 3) == (2, 2)
     assert taken(3, [running, full], [1] * 3, [False] * 3) == (1, 1)
     assert taken(3, [running] * 3, [1, 0, 0], [False] * 3) == (2, 2)

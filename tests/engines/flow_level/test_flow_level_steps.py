@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fluidcc.engines.flow_level import step
-from fluidcc.engines.flow_level.memory import (
+from fluidcc.engines.flow_level.layout import (
     ARRIVING,
     DRAINING,
     FOUND,

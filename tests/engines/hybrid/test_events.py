@@ -102,8 +102,8 @@ def acted(todo: Any, **values: Any) -> tuple[Any, Any, list[Any]]:
         cnps=np.zeros((2, 8)), marks="marks", nics="nics", trees="trees", sums="sums", looks="looks",
         calendar="calendar",
     )  # fmt: skip
-    names = {name: calls for name in ("dispatch", "hops", "dependents")}
-    own = {name: getattr(calls, name) for name in ("schedule", "watch", "settle", "changed")}
+    names = {name: calls for name in ("dispatch", "hops")}
+    own = {name: getattr(calls, name) for name in ("schedule", "watch", "settle", "changed", "tell")}
     replaced(engine.act, **names, **own, begin=calls.listens)(sim, 1)
     assert calls.made.pop() == ("schedule", sim.core[0], flow, 1, "looks", sim.cnps, "calendar")
     assert flow.at == 2.0
@@ -346,7 +346,7 @@ class Loop:
             "act": lambda sim, f: self.happens(("flow", f), f),
             "happen": lambda sim, link: self.happens(link, 1 + sim.links.index(link)),
             "look": lambda sim: self.happens("look", 3),
-            "dependents": SimpleNamespace(tell=lambda sim, f, left: self.done.append(("tell", f, left))),
+            "tell": lambda sim, f, left: self.done.append(("tell", f, left)),
         }
         return replaced(engine.run, **names)(self.sim, most)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.engines.hybrid import build, dependents, packet_scale, random_marks, region
+from fluidcc.engines.hybrid import build, calendar, packet_scale, random_marks, region
 from fluidcc.engines.hybrid.layout import KNOTS, LOADS
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import resolve
@@ -403,4 +403,4 @@ def test_all_of_a_class_wait_for_all_of_the_classes_that_it_names() -> None:
     assert sim.flows["followers"].tolist() == [0, 3, 5, 7, 7, 7]
     assert sim.flows["followers_end"].tolist() == [3, 5, 7, 7, 7, 7]
     assert sim.followers.tolist() == [3, 4, 5, 3, 4, 3, 4]
-    assert sim.waits.tolist() == [dependents.ANSWER] * 2 + [dependents.RECEIPT] + [dependents.ANSWER] * 4
+    assert sim.waits.tolist() == [calendar.ANSWER] * 2 + [calendar.RECEIPT] + [calendar.ANSWER] * 4

@@ -13,8 +13,9 @@ import pytest
 import fluidcc as fc
 from fluidcc.contract import registry
 from fluidcc.contract.models import Scheme
-from fluidcc.engines.common import chains, jit
-from fluidcc.engines.common.chains import Chain
+from fluidcc.engines.common import jit
+from fluidcc.engines.common import rules as chains
+from fluidcc.engines.common.rules import Chain
 from fluidcc.engines.packet.dispatch import packet_of, side_of
 from fluidcc.schemes import dctcp
 from fluidcc.schemes.dctcp import packet as dctcp_packet

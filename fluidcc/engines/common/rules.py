@@ -1,7 +1,8 @@
-"""Dispatch to the rule of a flow's scheme: plain chains on the scheme's number, so that a compiled loop can be cached.
+"""Rules of schemes in compiled engines: made of their laws, and dispatched by chains on the scheme's number.
 
-The chains are generated, as text, from the sides of the built-in schemes (`fluidcc.contract.protocol`). Passing
-functions would be shorter, but would defeat the cache of machine code.
+Of a scheme's law a record is made, and rules, as text that calls it, for one flow's numbers. The chains are plain, so
+that a compiled loop can be cached, and generated, as text, from the sides of the built-in schemes
+(`fluidcc.contract.protocol`). Passing functions would be shorter, but would defeat the cache of machine code.
 
 Schemes from outside have the numbers behind: their rules are compiled each by itself, and the loop calls them by
 address. So the loop's machine code stays as it is, and a law that was edited is ready in a second or two instead of the
@@ -11,10 +12,11 @@ first; ``sim.calls`` has the addresses of each scheme's rules, 0 where it has no
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import linecache
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,9 +27,13 @@ from numba.core.errors import NumbaError
 from numba.extending import intrinsic, overload
 
 from fluidcc.contract import registry
-from fluidcc.contract.models import Scheme
-from fluidcc.engines.common import jit
+from fluidcc.contract.law import in_world
+from fluidcc.contract.models import Law, Scheme
+from fluidcc.contract.signals import Progress
+from fluidcc.engines.common import jit, scalars
+from fluidcc.engines.common.jit import kernel
 from fluidcc.errors import InputError
+from fluidcc.scenario.parameters import specs
 
 Rules = Mapping[str, Mapping[str, Callable[..., Any]]]  # by rule and table the function that follows it
 _LINE = 64  # bytes of a line of cache
@@ -130,8 +136,6 @@ def _called(rule: str, name: str, function: Any, state: str, given: Mapping[str,
 
 def _compiled(lines: list[str], engine: str, of: str, names: Mapping[str, Any]) -> dict[str, Any]:
     lines = [f'"""Generated from the registry of schemes by fluidcc.engines.{engine}.dispatch."""', "", *lines]
-    text, file = "\n".join(lines), f"<fluidcc {engine} dispatch of {of}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     space: dict[str, Any] = {
         "kernel": jit.kernel,
         "inlined": jit.inlined,
@@ -139,6 +143,13 @@ def _compiled(lines: list[str], engine: str, of: str, names: Mapping[str, Any]) 
         "__name__": f"fluidcc.engines.{engine}.dispatch",
         **names,
     }
+    return _executed(lines, f"<fluidcc {engine} dispatch of {of}>", space)
+
+
+def _executed(lines: Sequence[str], file: str, space: dict[str, Any]) -> dict[str, Any]:
+    """Execute lines in a space of names; tracebacks and debuggers see their text."""
+    text = "\n".join(lines) + "\n"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     exec(compile(text, file, "exec"), space)  # our own text, made of checked names
     return space
 
@@ -324,3 +335,54 @@ def _not_compiled(error: str) -> str:
     if "<class 'function'>" in said:
         said += "; a law may call functions of its own package, other rules those with @kernel above them"
     return f"{at} cannot be compiled: {said}"
+
+
+def constants(parameters: Any, switches: Sequence[str] = ()) -> list[tuple[str, Any]]:
+    """Fields of a record for a parameters class: its numbers, what is true or false, and ``switches``, its properties.
+
+    Units are SI, under the parameters' names, so that a law's formulas take the record for the parameters.
+    """
+    found: list[tuple[str, Any]] = [(name, np.bool_) for name in switches]
+    known = specs(parameters)
+    for field in dataclasses.fields(parameters):
+        spec = known.get(field.name)
+        if spec is None or not spec.static:
+            found.append((field.name, np.float64))
+        elif set(spec.choices) <= {True, False}:
+            found.append((field.name, np.bool_))
+    return found
+
+
+def record(parameters: Any, law: Law, more: Sequence[Any] = ()) -> np.dtype[Any]:
+    """Return the record of a flow: its parameters' numbers and switches, its state ``now``, and ``more`` fields."""
+    state = np.dtype([(name, np.float64) for name in law.State._fields], align=True)
+    given = np.dtype(constants(parameters, law.SWITCHES), align=True)
+    return np.dtype([("parameters", given), ("now", state), *more], align=True)
+
+
+def copy(parameters: Any, record: Any, given: Sequence[tuple[str, Any]] | None = None) -> None:
+    """Copy bound parameters into a record, or those of its ``given`` fields; NaN is what is None."""
+    names = (record.dtype.names or ()) if given is None else [name for name, _ in given]
+    for name in names:
+        value = getattr(parameters, name)
+        setattr(record, name, np.nan if value is None else value)
+
+
+def stored(law: Law, new: str) -> list[str]:
+    """Lines of a rule that write a ``new`` state."""
+    return [
+        *(f"    state.now.{field} = {new}.{field}" for field in law.State._fields),
+        f"    flow.rate = rate({new})",
+        *([] if law.window is None else [f"    flow.window = window(state.parameters, {new})"]),
+    ]
+
+
+def rule(lines: Sequence[str], law: Law, where: str, **names: Any) -> Callable[..., None]:
+    """Compile a rule from its text, which calls the law's functions; tracebacks and debuggers see the text."""
+    text = "\n".join(lines)
+    functions = {"start": law.start, "step": law.on_step, "rate": law.rate, "window": law.window, "on_hop": law.on_hop}
+    used = {key: each for key, each in functions.items() if each is not None and key in text}
+    space: dict[str, Any] = {key: in_world(each, scalars, kernel) for key, each in used.items()}
+    space |= {"Progress": Progress, "__name__": __name__, **names}
+    _executed(lines, f"<fluidcc {where}>", space)
+    return kernel(space[lines[0].removeprefix("def ").partition("(")[0]])
