@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import importlib.util
 import os
 import platform
@@ -29,6 +30,7 @@ _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _OURS = re.compile(r"(numba|jax)-[0-9a-f]{16}|[0-9a-f]{16}")  # the last: of versions before
 _UNUSED = 30 * 24 * 3600.0  # s after which what another version compiled is thrown out
 _MOST = 2 << 30  # bytes of all versions
+_CHECK = 32  # bytes of a file that tell whether the rest is whole
 _REFRESH = 24 * 3600.0  # s between notes of use
 _UNUSABLE = "the cache: {} cannot be used ({}); everything is compiled again. Give a folder: FLUIDCC_CACHE_DIR=..."
 _said: set[str] = set()
@@ -151,6 +153,25 @@ def _entries(place: Path | str) -> Iterator[os.DirEntry[str]]:
             yield each
             if each.is_dir(follow_symlinks=False):
                 yield from _entries(each.path)
+
+
+def sealed(content: bytes) -> bytes:
+    """Put a checksum before the content of a file."""
+    return hashlib.sha256(content).digest() + content
+
+
+def unsealed(file: bytes) -> bytes:
+    """Return a file's content without its checksum.
+
+    Raises
+    ------
+    ValueError
+        If it is not whole.
+    """
+    check, content = file[:_CHECK], file[_CHECK:]
+    if hashlib.sha256(content).digest() != check:
+        raise ValueError("not whole")
+    return content
 
 
 def _note_use(place: Path) -> None:

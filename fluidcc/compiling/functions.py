@@ -37,6 +37,7 @@ from jax.experimental import serialize_executable
 from fluidcc.compiling import folder
 from fluidcc.compiling.identity import UnknownError, code_of, digest_of, plain, shape_of, structure_of
 from fluidcc.compiling.settings import ours
+from fluidcc.compiling.threads import cores
 from fluidcc.contract import registry
 from fluidcc.version import VERSION
 
@@ -50,7 +51,6 @@ _held: OrderedDict[Any, Any] = OrderedDict()  # the last used is the last
 _making: dict[Any, threading.Event] = {}
 made = 0  # compiled or loaded by this process so far
 watchers: list[Callable[[str, Any], None]] = []  # called with name and key of each function that is requested
-_CHECK = 32  # bytes of a file that tell whether the rest is whole
 _HIT = "/jax/compilation_cache/cache_hits"  # event of JAX's own cache
 _CALLED = re.compile(r'custom_call_target="([^"]*)"')
 
@@ -220,7 +220,7 @@ def _version() -> str:
         *versions,
         platform.python_version(),
         *folder.processor(),
-        str(_cores()),
+        str(cores()),  # that the compiler may use
     )
     return digest_of(*parts)[:16]
 
@@ -234,11 +234,6 @@ def sources() -> str:
         text = path.read_bytes()
         digest.update(f"{path.relative_to(base)} {len(text)} ".encode() + text)
     return digest.hexdigest()
-
-
-def _cores() -> int:
-    """Return the number of cores that the compiler may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @functools.cache
@@ -301,11 +296,7 @@ def _read(path: Path) -> bytes:
     with open(handle, "rb") as file:
         if hasattr(os, "getuid") and os.fstat(file.fileno()).st_uid != os.getuid():
             raise folder.RefusedError(f"the cache: {str(path)!r} belongs to somebody else")
-        content = file.read()
-    check, rest = content[:_CHECK], content[_CHECK:]
-    if hashlib.sha256(rest).digest() != check:
-        raise ValueError("not whole")
-    return rest
+        return folder.unsealed(file.read())
 
 
 def save(name: str, digest: str, made: Any) -> None:
@@ -326,7 +317,7 @@ def save(name: str, digest: str, made: Any) -> None:
         handle, temporary = tempfile.mkstemp(dir=where, prefix=".new-")
         try:
             with open(handle, "wb") as file:
-                file.write(hashlib.sha256(content).digest() + content)
+                file.write(folder.sealed(content))
             os.replace(temporary, where / f"{name}-{digest}")
         finally:
             with contextlib.suppress(OSError):

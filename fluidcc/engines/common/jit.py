@@ -48,7 +48,6 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 _SIDES = {"packet": ("packet", "law"), "hybrid": ("hybrid",), "flow_level": ("law", "hybrid")}
 _ENGINES = "fluidcc.engines"
 _RULES = ("fluidcc.contract.law", "fluidcc.contract.red", "fluidcc.contract.signals")  # what all may compile
-_CHECK = 32  # bytes of a file that tell whether the rest is whole
 
 
 def sources(*modules: str) -> list[Path]:
@@ -163,7 +162,7 @@ class _WholeFiles(IndexDataCacheFile):
 
     def _load_index(self) -> Any:
         try:
-            stamp, overloads = pickle.loads(_whole(self._index_path))
+            stamp, overloads = pickle.loads(folder.unsealed(Path(self._index_path).read_bytes()))
         except FileNotFoundError:
             return {}
         return overloads if stamp == self._stamp else {}
@@ -172,7 +171,7 @@ class _WholeFiles(IndexDataCacheFile):
         self._write(self._index_path, (self._stamp, overloads))
 
     def _load_data(self, name: str) -> Any:
-        return pickle.loads(_whole(self._data_path(name)))
+        return pickle.loads(folder.unsealed(Path(self._data_path(name)).read_bytes()))
 
     def _save_data(self, name: str, data: Any) -> None:
         self._write(self._data_path(name), data)
@@ -182,17 +181,9 @@ class _WholeFiles(IndexDataCacheFile):
         return self._version, self._source_stamp
 
     def _write(self, path: str, data: Any) -> None:
-        content = self._dump(data)
+        content = folder.sealed(self._dump(data))
         with self._open_for_write(path) as file:
-            file.write(hashlib.sha256(content).digest() + content)
-
-
-def _whole(path: str) -> bytes:
-    content = Path(path).read_bytes()
-    check, rest = content[:_CHECK], content[_CHECK:]
-    if hashlib.sha256(rest).digest() != check:
-        raise ValueError("not whole")
-    return rest
+            file.write(content)
 
 
 class _MachineCode(CompileResultCacheImpl):
