@@ -139,7 +139,7 @@ class Memory(NamedTuple):
 
     flows: Any
     senders: Any
-    chains: Any
+    outside: Any
     calls: Any
 
 
