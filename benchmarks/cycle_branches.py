@@ -26,7 +26,7 @@ from fluidcc.compiling.settings import our_settings
 from fluidcc.engines.fluid.engine import Continued
 from fluidcc.engines.fluid.network import network_of
 from fluidcc.engines.fluid.plan import plan_of
-from fluidcc.plotting.cycle_branches import draw_region
+from fluidcc.plotting.cycles import draw_region
 from fluidcc.plotting.style import figure
 from fluidcc.scenario.model import resolve
 from fluidcc.studies.sweeps.cycle_branch import CycleBranch

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import c_kernel, jitcdde_dcqcn, problem
+from benchmarks import problem
 
 ROUNDS = 7
 HORIZONS = (0.01, 0.1, 1.0)  # s
@@ -71,7 +71,7 @@ def one_core() -> dict[str, Any]:
     contenders: dict[str, Callable[[], Any]] = {
         "ours": lambda: problem.ours(points),
         "float32": lambda: problem.ours(points, dtype="float32"),
-        "c": lambda: c_kernel.run(problem.gains(points)),
+        "c": lambda: problem.in_c(problem.gains(points)),
         "single": lambda: problem.ours(),
     }
     found: dict[str, Any] = {}
@@ -116,7 +116,7 @@ def two_cores() -> dict[str, Any]:
             list(pool.map(lambda part: problem.ours(points, part, PARTS), range(PARTS)))
 
         def c() -> None:
-            list(pool.map(lambda part: c_kernel.run(problem.gains(points, part, PARTS)), range(PARTS)))
+            list(pool.map(lambda part: problem.in_c(problem.gains(points, part, PARTS)), range(PARTS)))
 
         times = in_turn({"ours": ours, "c": c})
     return {
@@ -167,13 +167,13 @@ def startup() -> dict[str, float]:
 def _agree(points: int) -> None:
     for name, case in CASES.items():
         ours = problem.ours(points, case=case)[0].queue[:, 0]
-        theirs = c_kernel.run(problem.gains(points), case)
+        theirs = problem.in_c(problem.gains(points), case)
         error = float(np.max(np.abs(ours - theirs)) / np.max(ours))
         if error > AGREEMENT:
             raise AssertionError(f"{name}: the C kernel differs from fluidcc by {error:.1e}, more than {AGREEMENT}")
 
 
-def _jitcdde(name: str, case: problem.Case) -> tuple[jitcdde_dcqcn.Contender, dict[str, Any]]:
+def _jitcdde(name: str, case: problem.Case) -> tuple[problem.JiTCDDE, dict[str, Any]]:
     """The fastest setting that is as accurate as ours at 1 us, or the most accurate one."""
     plan = problem.plan()
     at = slice(20, None, 20)
@@ -186,7 +186,7 @@ def _jitcdde(name: str, case: problem.Case) -> tuple[jitcdde_dcqcn.Contender, di
     ours = error(problem.ours(case=case)[0].queue[:, 0, 0][at])
     tried = []
     for width in WIDTHS[name]:
-        solver = jitcdde_dcqcn.Contender(case, width)
+        solver = problem.JiTCDDE(case, width)
         for tolerance in TOLERANCES:
             theirs = error(solver(tolerance, times))
             seconds = min(timed(lambda s=solver, t=tolerance: s(t, times[-1:])) for _ in range(3))

@@ -22,9 +22,9 @@ import numpy as np
 import fluidcc as fc
 from benchmarks.flow_level import fabric
 from fluidcc.workloads.collectives import Job, Replay, read_simai
+from fluidcc.workloads.collectives.engines import beyond_target
 from fluidcc.workloads.collectives.mapping import laid_out
 from fluidcc.workloads.collectives.run import Case, run
-from fluidcc.workloads.collectives.validity import beyond_target
 from fluidcc.workloads.fabrics import Topology
 
 SCHEMES = ("none", "dctcp", "swift", "hpcc", "nscc", "timely", "acc", "dcqcn")

@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from fluidcc.schemes.timely import TIMELY as TIMELY
     from fluidcc.studies.fitting import fit as fit
     from fluidcc.studies.sweeps import sweep as sweep
-    from fluidcc.studies.sweeps.load import load as load
+    from fluidcc.studies.sweeps.result import load as load
     from fluidcc.studies.tuning import tune as tune
     from fluidcc.theory.control.equilibrium import equilibria as equilibria
     from fluidcc.theory.control.equilibrium import equilibrium as equilibrium
@@ -82,8 +82,8 @@ if TYPE_CHECKING:
     from fluidcc.theory.symbolic.model import symbolic as symbolic
     from fluidcc.workloads import collectives as collectives
     from fluidcc.workloads import fabrics as fabrics
-    from fluidcc.workloads.collectives.evaluate import collective as collective
-    from fluidcc.workloads.fabrics.evaluate import fabric as fabric
+    from fluidcc.workloads.collectives.study import collective as collective
+    from fluidcc.workloads.fabrics.study import fabric as fabric
 
     delay = dde
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import fluidcc
-from docs.pages.results import execute
-from docs.pages.stamps import stamp_of_notebook
+from docs.pages.results import execute, stamp_of_notebook
 from tests.notebooks import nbformat
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))

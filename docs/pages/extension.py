@@ -6,13 +6,33 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from docs.pages import commands, found, gallery, results
+from docs.pages import found, gallery, results
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
+HEAD = """# Every command and option
+
+What `fluidcc COMMAND --help` prints, made of the commands by the build. What the words mean, and what comes out: \
+[the command line](../cli.md).
+
+"""
 DOCS = Path(__file__).resolve().parents[1]
 GENERATED, NOTEBOOKS, REFERENCE = DOCS / "generated", DOCS / "notebooks", DOCS / "reference"
+
+
+def reference() -> str:
+    """The reference of the command line, in Markdown."""
+    import typer
+    from typer.cli import get_docs_for_click
+    from typer.main import get_command
+
+    from fluidcc.cli.app import app
+
+    command = get_command(app)
+    text = get_docs_for_click(obj=command, ctx=typer.Context(command, info_name="fluidcc"), name="fluidcc")
+    text = re.sub(r"^# `fluidcc`\n+.*?(?=^## )", "", text, flags=re.DOTALL | re.MULTILINE)
+    return HEAD + re.sub(r"^## `fluidcc ([a-z-]+)`$", r"## \1", text, flags=re.MULTILINE)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -36,7 +56,7 @@ def write_pages(app: Sphinx) -> None:
     if old and app.config.refuse_stale not in (False, "0"):
         raise ExtensionError(f"made of older sources, or missing: {', '.join(old)}; run: make results")
     claims, figures = results.load(results.CLAIMS), results.load(results.FIGURES)
-    pages = {"commands": commands.page(), "gallery": gallery.page(figures), **found.pages(claims, figures)}
+    pages = {"commands": reference(), "gallery": gallery.page(figures), **found.pages(claims, figures)}
     GENERATED.mkdir(exist_ok=True)
     for path in GENERATED.glob("*.md"):
         if path.stem not in pages:

@@ -1,15 +1,17 @@
-"""What we found: every claim with its verdict, of the results that `fluidcc verify` gave."""
+"""What we found: every claim with its verdict, as `fluidcc verify` gave it, and an erratum for each paper."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from docs.pages import errata
-from docs.pages.words import escape, number, slug, table, values_table
-from fluidcc.proofs.verdict.theorems import proof_of
+import fluidcc
+from fluidcc.proofs.verdict.claim import AMBIGUOUS, CONDITIONAL, FALSE, HOLDS
+from fluidcc.proofs.verdict.theorems import Theorem, proof_of, theorems
 
+SHOWN = 6  # numbers of the evidence
 VERDICTS = {
     "holds": ("holds", "success"),
     "holds-with-conditions": ("with conditions", "info"),
@@ -19,15 +21,122 @@ VERDICTS = {
     "undecided": ("undecided", "warning"),
 }
 WAYS = 4  # shown of a claim's quantities in two ways
-
 Results = dict[str, dict[str, Any]]
+
+
+def slug(paper: str) -> str:
+    """A file's name for a paper."""
+    return re.sub(r"[^a-z0-9]+", "-", paper.lower()).strip("-")
+
+
+def number(value: Any) -> str:
+    """A number as one reads it, four digits."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value)
+
+
+def escape(text: str) -> str:
+    """Text that Markdown leaves as it is, in a table too."""
+    return re.sub(r"([\\`*_{}\[\]<>|$#~^])", r"\\\1", text)
+
+
+def table(head: list[str], rows: list[list[str]]) -> list[str]:
+    """Lines of a table."""
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    return [*lines, *(f"| {' | '.join(row)} |" for row in rows), ""]
+
+
+def values_table(values: dict[str, Any]) -> list[str]:
+    """Names and numbers, nested ones as text."""
+    return table(["", ""], [[f"`{name}`", escape(_short(value))] for name, value in values.items()])
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {_short(item)}" for key, item in value.items())
+    if isinstance(value, list):
+        return "(" + ", ".join(_short(item) for item in value) + ")"
+    return number(value)
+
+
+def erratum(paper: str, claims: Iterable[Mapping[str, Any]]) -> str:
+    """Text of a paper's erratum in Markdown: what is false as printed or needs a condition, and what is true instead.
+
+    Parameters
+    ----------
+    paper : str
+    claims : iterable of mapping
+        Results of its claims, as ``Result.as_dict`` or ``docs/results`` has them.
+    """
+    own = [claim for claim in claims if claim["paper"] == paper]
+    wrong = [claim for claim in own if claim["verdict"] in (FALSE, AMBIGUOUS)]
+    bound = [claim for claim in own if claim["verdict"] == CONDITIONAL]
+    right = [claim for claim in own if claim["verdict"] == HOLDS and proof_of(claim["name"])]
+    lines = [
+        f"# Erratum: {escape(paper)}",
+        "",
+        f"{len(own)} statements were checked: {len(wrong)} are false as printed, {len(bound)} hold under a condition "
+        "that the text does not state. This is ours, not the authors'. Sections and equations are the paper's; we had "
+        "its text without page numbers.",
+        "",
+        f"Cite as: *Erratum to {escape(paper)}*, fluidcc {fluidcc.__version__}.",
+        "",
+    ]
+    if wrong:
+        lines += ["## False as printed", ""]
+        for claim in wrong:
+            lines += _entry(claim)
+    if bound:
+        lines += ["## True under a condition", "", "`fluidcc verify NAME` checks one and shows its numbers.", ""]
+        rows = [
+            [escape(claim["section"]), escape(claim["claim"]), escape(claim["conditions"]), _named(claim)]
+            for claim in bound
+        ]
+        lines += table(["section", "statement", "condition", "name, and theorem"], rows)
+    if right:
+        lines += ["## True, and proved in general", ""]
+        rows = [[escape(claim["section"]), escape(claim["claim"]), _named(claim)] for claim in right]
+        lines += table(["section", "statement", "name, and theorem"], rows)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _entry(claim: Mapping[str, Any]) -> list[str]:
+    numbers = [
+        f"{name} = {number(value)}" for name, value in claim["evidence"].items() if isinstance(value, int | float)
+    ]
+    evidence = "; ".join(filter(None, [claim.get("sample"), *numbers[:SHOWN]])) or "none but the argument"
+    theorem = _theorem(claim)
+    return [
+        f"### {escape(claim['section'])}",
+        "",
+        f"> {escape(claim['claim'])}",
+        "",
+        f"- **Instead**: {escape(claim['correction'] or claim['conditions'] or 'no correction is known')}",
+        f"- **Evidence**: {escape(evidence)}",
+        *([f"- **Proof** (Coq): `{theorem.name}`. {escape(theorem.says)}"] if theorem else []),
+        f"- **Command**: `fluidcc verify {claim['name']}`",
+        "",
+    ]
+
+
+def _named(claim: Mapping[str, Any]) -> str:
+    theorem = _theorem(claim)
+    return f"`{claim['name']}`" + (f"; `{theorem.name}`" if theorem else "")
+
+
+def _theorem(claim: Mapping[str, Any]) -> Theorem | None:
+    name = proof_of(claim["name"])
+    return theorems()[name] if name else None
 
 
 def pages(claims: Results, figures: Results) -> dict[str, str]:
     """The overview and a page for each paper, by file name."""
     papers = list(dict.fromkeys(claim["paper"] for claim in claims.values()))
     made = {f"found-{slug(paper)}": _paper(paper, claims, figures) for paper in papers}
-    made |= {f"erratum-{slug(paper)}": errata.page(paper, claims.values()) for paper in with_errata(claims)}
+    made |= {f"erratum-{slug(paper)}": erratum(paper, claims.values()) for paper in with_errata(claims)}
     return {"found": _overview(papers, claims, figures), **made}
 
 

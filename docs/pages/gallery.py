@@ -7,11 +7,10 @@ from collections import Counter
 from collections.abc import Collection
 from typing import Any
 
-from docs.pages.words import escape, number, slug, table, values_table
+from docs.pages.found import Results, escape, number, slug, table, values_table
 from fluidcc.proofs.verdict.figure import AGREES, DIFFERS, UNDECIDED, status
 
 BADGES = {AGREES: "success", UNDECIDED: "warning", DIFFERS: "danger"}
-Results = dict[str, dict[str, Any]]
 VALUES = 40  # that a card shows
 
 

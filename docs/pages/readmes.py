@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import fluidcc.proofs
-from docs.pages import errata
 from docs.pages.gallery import in_order
 from fluidcc.proofs import papers
 from fluidcc.proofs.verdict.figure import status
@@ -70,7 +69,7 @@ def page(folder: str, claims: Iterable[Mapping[str, Any]], figures: Iterable[Map
 
 def write() -> None:
     """Write every folder's README, and each paper's erratum."""
-    from docs.pages.found import with_errata
+    from docs.pages.found import erratum, with_errata
     from docs.pages.results import CLAIMS, FIGURES, load
 
     found = {"claim": load(CLAIMS), "reproduces": load(FIGURES)}
@@ -82,7 +81,7 @@ def write() -> None:
         (PROOFS / folder / "README.md").write_text(page(folder, own["claim"], own["reproduces"]), encoding="utf-8")
         paper = FOLDERS[folder][0]
         if paper in with_errata(found["claim"]):
-            text = errata.page(paper, found["claim"].values())
+            text = erratum(paper, found["claim"].values())
             (PROOFS / folder / "ERRATUM.md").write_text(text, encoding="utf-8")
 
 

@@ -9,8 +9,10 @@ python -m docs.pages.results --quick      with figures' fewer values, which thei
 from __future__ import annotations
 
 import argparse
+import ast
 import asyncio
 import base64
+import hashlib
 import io
 import json
 import os
@@ -18,18 +20,105 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from docs.pages.stamps import ROOT, stamp_of_module, stamp_of_notebook
+ROOT = Path(__file__).resolve().parents[2]
 
+# Rooms whose code says what is asked and of which equations. Engines are left out: what they answer is held bit for
+# bit by their tests, and a stamp of all code would make every page stale with every line.
+ROOMS = ("fluidcc.proofs", "fluidcc.schemes", "fluidcc.theory")
 RESULTS = ROOT / "docs" / "results"
 FIGURES = RESULTS / "figures"
 CLAIMS = RESULTS / "claims"
 UNFINISHED = ROOT / "docs" / "_build" / "unfinished"  # figures under way, whose next call continues there
 NOTEBOOKS = ROOT / "notebooks"
 THUMBNAIL = 1440  # pixels wide: at 720 the letters of pictures with three columns and more cannot be read
+
+
+def stamp_of_module(name: str) -> str:
+    """Stamp of a module and of what it imports from `ROOMS`, however indirectly.
+
+    Comments, docstrings and where files lie (their names, imports) do not count.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``fluidcc.proofs.dcqcn.fig3``.
+    """
+    digest = hashlib.sha256()
+    for code in sorted(_code(each) for each in _closure(name)):
+        digest.update(f"{code}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def stamp_of_notebook(notebook: Any) -> str:
+    """Stamp of a notebook's code cells, as nbformat reads them."""
+    digest = hashlib.sha256()
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            digest.update(f"{cell.source}\0".encode())
+    return digest.hexdigest()[:16]
+
+
+def _closure(name: str) -> set[str]:
+    found, waiting = set[str](), [name]
+    while waiting:
+        one = waiting.pop()
+        if one not in found:
+            found.add(one)
+            waiting += _imported(one)
+    return found
+
+
+def _path(name: str) -> Path | None:
+    base = ROOT.joinpath(*name.split("."))
+    for path in (base.with_suffix(".py"), base / "__init__.py"):
+        if path.is_file():
+            return path
+    return None
+
+
+@cache
+def _tree(name: str) -> ast.Module:
+    path = _path(name)
+    assert path is not None, name
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def _imported(name: str) -> tuple[str, ...]:
+    """Modules of `ROOMS` that a module imports, at its top or in a function."""
+    found = set[str]()
+    for node in ast.walk(_tree(name)):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module)
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return tuple(sorted(each for each in found if each.startswith(ROOMS) and _path(each) is not None))
+
+
+@cache
+def _code(name: str) -> str:
+    """A module's code without docstrings and imports; the parser has left out comments and layout."""
+    tree = ast.parse(ast.unparse(_tree(name)))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = _without_docstring(node.body)
+        if isinstance(body := getattr(node, "body", None), list):
+            kept = [each for each in body if not isinstance(each, ast.Import | ast.ImportFrom)]
+            node.body = kept or [ast.Pass()]  # pyright: ignore[reportAttributeAccessIssue]
+    return ast.unparse(tree)
+
+
+def _without_docstring(body: Iterable[ast.stmt]) -> list[ast.stmt]:
+    first, *rest = body
+    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+        return rest or [ast.Pass()]
+    return [first, *rest]
 
 
 def figures() -> dict[str, str]:

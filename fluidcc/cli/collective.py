@@ -145,8 +145,8 @@ def command(
         output.make_folder(out, "--out")
     from pathlib import Path
 
-    from fluidcc.workloads.collectives.evaluate import collective
-    from fluidcc.workloads.fabrics.evaluate import PRESET
+    from fluidcc.workloads.collectives.study import collective
+    from fluidcc.workloads.fabrics.study import PRESET
 
     names = [name.strip() for name in scheme.split(",")]
     if len(set(names)) < len(names):

@@ -157,7 +157,7 @@ def command(
     }  # fmt: skip
     if out is not None:
         output.make_folder(out, "--out")
-    from fluidcc.workloads.fabrics.evaluate import PRESET, fabric
+    from fluidcc.workloads.fabrics.study import PRESET, fabric
 
     if config is not None:
         if schemes is not None:
@@ -201,7 +201,7 @@ def command(
     faults: list[Any] = []
     if causes:
         from fluidcc.workloads.fabrics.cause import causes as causes_of
-        from fluidcc.workloads.fabrics.evaluate import OF_SHAPE
+        from fluidcc.workloads.fabrics.study import OF_SHAPE
 
         sends = {name: value for name, value in options.items() if value is not None and name not in OF_SHAPE}
         faults = causes_of(

@@ -81,7 +81,7 @@ def command(
     axes = _axes(request, over)
     from fluidcc.results.schema import METRICS
     from fluidcc.studies.sweeps import sweep
-    from fluidcc.studies.sweeps.constraints import constraints_of, feasible, parse_constraint
+    from fluidcc.studies.sweeps.result import constraints_of, feasible, parse_constraint
 
     if metric not in METRICS:
         raise InputError(f"--metric: {metric[:40]!r} is unknown; write one of {', '.join(METRICS)}")

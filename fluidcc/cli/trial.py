@@ -111,7 +111,7 @@ def _tried(
     from fluidcc.builders.names import split
     from fluidcc.scenario.frames import payloads
     from fluidcc.studies.tuning.trial import PRESENT, RECOMMENDED, OnFabric, try_settings
-    from fluidcc.workloads.fabrics.evaluate import PRESET
+    from fluidcc.workloads.fabrics.study import PRESET
 
     pairs = [(name.strip(), value.strip(), text) for text in sets for name, _, value in [text.partition("=")]]
     kept = [text for name, _, text in pairs if name != "packet_size" and not split(scheme, {name: 0})["builder"]]

@@ -90,8 +90,8 @@ def tune_on_fabric(
     if alien is not None:
         raise InputError(f"--{alien.replace('_', '-')}: flows on a fabric are those of --workload; leave it out")
     from fluidcc.studies.tuning.on_fabric import tune_fabric
-    from fluidcc.workloads.fabrics.evaluate import PRESET
     from fluidcc.workloads.fabrics.shapes import named_topology
+    from fluidcc.workloads.fabrics.study import PRESET
 
     place = SHAPE if request.topology == "incast" else request.topology
     scheme, devices = request.scheme, read(request.sources, request.port)
@@ -181,8 +181,8 @@ def _cases(
 ) -> list[dict[str, Any]]:
     """All combinations of what is sent: those of a workload's flows, then those of a collective."""
     from fluidcc.surface import keywords
-    from fluidcc.workloads.collectives.evaluate import collective
-    from fluidcc.workloads.fabrics.evaluate import fabric
+    from fluidcc.workloads.collectives.study import collective
+    from fluidcc.workloads.fabrics.study import fabric
 
     given = {name: value for name, value in traffic.items() if value is not None}
     varied = _varied(across, given)
@@ -213,8 +213,8 @@ def _cases(
 def _varied(across: Sequence[str], given: Mapping[str, str]) -> dict[str, list[Any]]:
     """Values of each ``--across``."""
     from fluidcc.surface import keywords
-    from fluidcc.workloads.collectives.evaluate import collective
-    from fluidcc.workloads.fabrics.evaluate import fabric
+    from fluidcc.workloads.collectives.study import collective
+    from fluidcc.workloads.fabrics.study import fabric
 
     alien = {"schemes", "topology", "seeds", "threads", "dask", "folder", "preset", "kinds"}
     known = {*keywords(fabric), *keywords(collective), "collective", "packet_size"} - alien
@@ -239,7 +239,7 @@ def _varied(across: Sequence[str], given: Mapping[str, str]) -> dict[str, list[A
 def _arrivals(given: Mapping[str, Any], varied: Mapping[str, list[Any]], network: Topology) -> dict[str, str]:
     """For how long flows arrive, if nothing says so: the longest that a workload needs at the highest load."""
     from fluidcc.builders.workloads import load_of
-    from fluidcc.workloads.fabrics.mix import PATTERNS
+    from fluidcc.workloads.fabrics.traffic import PATTERNS
 
     both = {**{name: [value] for name, value in given.items()}, **varied}
     named = [each for each in both.get("workload", []) if each not in PATTERNS]
@@ -251,7 +251,7 @@ def _arrivals(given: Mapping[str, Any], varied: Mapping[str, list[Any]], network
 
 def _until(workload: str, load: float, network: Topology) -> float:
     """Return for how long a workload's flows arrive by default [s]."""
-    from fluidcc.workloads.fabrics.mix import mean_size
+    from fluidcc.workloads.fabrics.traffic import mean_size
 
     sent = _FLOWS * mean_size(workload) / (load * len(network.hosts))
     return min(max(sent, _SENT[0]), _SENT[1]) / network.host_rate

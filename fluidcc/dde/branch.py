@@ -12,11 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from fluidcc.compiling.settings import our_settings
-from fluidcc.dde.collocation import Direction, solved
 from fluidcc.dde.equation import Array, Equation
 from fluidcc.dde.hopf import Crossing
 from fluidcc.dde.linear import systems
-from fluidcc.dde.mesh import Profile, refined, sampled, tail
+from fluidcc.dde.periodic import Direction, Profile, refined, sampled, solved, tail
 from fluidcc.errors import InputError
 
 _INTERVALS, _MOST_INTERVALS = 16, 256

@@ -10,15 +10,13 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.dde.boundary import traced
-from fluidcc.dde.characteristic import roots
+from fluidcc.dde.characteristic import roots, size, structural, without
 from fluidcc.dde.checks import check_lags, check_parameter, column, shown
 from fluidcc.dde.delay_system import DelaySystem
 from fluidcc.dde.equation import Array, Equation, check_equation
-from fluidcc.dde.fixed_points import equilibrium_near
+from fluidcc.dde.fixed_points import equilibrium_near, followed
 from fluidcc.dde.hopf import LOOSE
 from fluidcc.dde.linear import jacobians
-from fluidcc.dde.newton import followed
-from fluidcc.dde.zeros import size, structural, without
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.results.dataset import DatasetResult, Row

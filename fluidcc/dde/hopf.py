@@ -8,14 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import root_scalar
 
-from fluidcc.dde.characteristic import roots
+from fluidcc.dde.characteristic import roots, size, structural, without
 from fluidcc.dde.checks import check_parameter, shown, whole
 from fluidcc.dde.delay_system import DelaySystem
 from fluidcc.dde.equation import Array, Equation, check_equation
-from fluidcc.dde.fixed_points import equilibrium_near
+from fluidcc.dde.fixed_points import equilibrium_near, followed, newton
 from fluidcc.dde.linear import systems
-from fluidcc.dde.newton import followed, newton
-from fluidcc.dde.zeros import size, structural, without
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.surface import constructor, public

@@ -15,8 +15,7 @@ import numpy as np
 from jax import Array
 
 from fluidcc.dde.history import History, past_function, ring_depth
-from fluidcc.dde.methods import method_named
-from fluidcc.dde.stepping import Clock, Loop, Read, advance
+from fluidcc.dde.stepping import Clock, Loop, Read, advance, method_named
 from fluidcc.errors import InputError
 
 

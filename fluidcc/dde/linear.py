@@ -9,15 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from fluidcc.compiling.settings import our_settings
-from fluidcc.dde import characteristic, critical, winding
-from fluidcc.dde.characteristic import Abscissa, Roots
+from fluidcc.dde import characteristic, response
+from fluidcc.dde.characteristic import Abscissa, Roots, structural
 from fluidcc.dde.checks import check_lags, column, number, shown, whole
-from fluidcc.dde.critical import CriticalDelay
 from fluidcc.dde.delay_system import DelaySystem
 from fluidcc.dde.equation import Array, Equation, padded
 from fluidcc.dde.fixed_points import equilibrium_near
-from fluidcc.dde.response import DelayLoop, Margins
-from fluidcc.dde.zeros import structural
+from fluidcc.dde.response import CriticalDelay, DelayLoop, Margins
 from fluidcc.errors import InputError
 from fluidcc.surface import public
 
@@ -124,7 +122,7 @@ def count_right(equation: Equation | DelaySystem, sigma: Any = 0.0, *, at: Any =
     """
     system = _system(equation, at)
     line = np.asarray(column("sigma", sigma)) if np.ndim(sigma) else number("sigma", sigma)
-    return winding.count_right(system, line)
+    return characteristic.count_right(system, line)
 
 
 @public()
@@ -167,7 +165,7 @@ def critical_delay(
     tau = np.tile(system.tau, (len(_ELSEWHERE) + 1, 1))
     tau[:, k] = begin + np.array([0.0, *_ELSEWHERE]) * max(float(system.tau.max(initial=0.0)), begin, 1 / _size(system))
     zeros = structural(DelaySystem(system.A0, system.A, tau))
-    found = critical.critical_delay(system, k, begin, zeros=zeros)
+    found = response.critical_delay(system, k, begin, zeros=zeros)
     if not zeros:
         return found
     return found._replace(state=f"{found.state}; left out: {zeros} root{'s'[: zeros != 1]} at 0 for every lag")

@@ -1,4 +1,7 @@
-"""Frequency response of a loop with delays, and its margins, with e^(-i w tau) as it is: no Padé approximation.
+"""Frequency response of a loop with delays, its margins, and the delay at which roots reach the imaginary axis.
+
+e^(-i w tau) is as it is: no Padé approximation. Adaptive sampling separates the frequencies at which curves cross zero,
+root-finding makes them exact.
 
 >>> integrator = DelaySystem([[0.0]], np.zeros((0, 1, 1)), [])
 >>> loop = DelayLoop(integrator, B=[[2.0]], input_delay=[0.1], C=[1.0])  # 2 e^(-0.1 s) / s
@@ -9,20 +12,110 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import root_scalar
 
-from fluidcc.dde.axis_crossings import crossings, grid
-from fluidcc.dde.characteristic import abscissa, roots
+from fluidcc.dde.characteristic import abscissa, count_right, roots
 from fluidcc.dde.delay_system import Array, DelaySystem, balance, real
-from fluidcc.dde.winding import count_right
 from fluidcc.errors import InputError
 from fluidcc.results.drawing import draw
 from fluidcc.surface import constructor, public
 
+_DECADES = 10  # below the highest frequency
+_PER_DECADE = 24
+_PER_RADIAN = 4  # of the phase of the delays
+_MOST = 1_000_000
+_NARROWEST = 1e-9  # relative width of an interval that is not halved any more: there the curves only touch zero
 _GAIN_STEP, _LARGEST_GAIN = 10.0, 1e6  # gain margins beyond are reported as none
+_ROUNDING = 1e-13  # of a root, relative to the bound on roots: nearer to the axis it is on it
+_ON_CIRCLE = 1e-9  # | |mu| - 1 | at a frequency refined to rounding, times the condition of mu
+_RESTS = 1e-11  # of log |mu|, towards frequency 0: less is rounding, of a curve that begins there
+
+
+def grid(poles: Array, longest: float, high: float) -> Array:
+    """Frequencies to begin with, up to ``high`` [rad/s].
+
+    By decades, as fine as the phase of e^(-i w longest) needs, and closer around the poles, roots [1/s] of the open
+    loop: a lightly damped one is a peak that no even grid sees.
+    """
+    low = high * 10.0**-_DECADES
+    parts = [np.geomspace(low, high, _DECADES * _PER_DECADE)]
+    turns = min(int(high * longest * _PER_RADIAN), _MOST)
+    parts.append(np.linspace(low, high, turns + 2))
+    poles = poles[poles.imag > 0]
+    width = np.maximum(np.abs(poles.real), 1e-7 * poles.imag)
+    parts += [poles.imag + step * width for step in (-9, -3, -1, -0.3, 0.3, 1, 3, 9)]
+    together = np.unique(np.concatenate(parts))
+    return together[(together >= low) & (together <= high)]
+
+
+def crossings(curves: Callable[[Array], Array], frequencies: Array) -> list[tuple[float, int]]:
+    """Zeros of continuous curves between the first and the last of these frequencies.
+
+    Parameters
+    ----------
+    curves : callable
+        Frequencies (m,) to values (m, r).
+    frequencies : ndarray
+        (m,), ascending: the sampling to begin with. Intervals in which a curve bends so much that it may reach zero
+        are halved.
+
+    Returns
+    -------
+    list of (float, int)
+        Frequency and curve, by frequency. Two zeros that the sampling does not separate, closer than what it
+        resolves, are missed.
+    """
+    a, b = frequencies[:-1], frequencies[1:]
+    at_a, at_b = _split(curves(frequencies))
+    found: list[tuple[float, int]] = []
+    while a.size:
+        if a.size > _MOST:
+            raise ArithmeticError("crossings: a curve rests on zero")
+        middle = (a + b) / 2
+        at_middle = curves(middle)
+        bend = np.abs(at_middle - (at_a + at_b) / 2)
+        lowest = np.minimum(np.minimum(np.abs(at_a), np.abs(at_b)), np.abs(at_middle))
+        one_sign = (np.sign(at_a) == np.sign(at_b)) & (np.sign(at_a) == np.sign(at_middle))
+        none = one_sign & (lowest > 4 * bend)
+        once = (at_a * at_b < 0) & (bend < 0.1 * np.abs(at_b - at_a))
+        narrow = (b - a <= _NARROWEST * b)[:, None] & np.ones_like(none)
+        decided = (none | once | narrow).all(axis=-1)
+        for i, curve in np.argwhere(decided[:, None] & (at_a * at_b <= 0) & ~none):
+            found.append((_refine(curves, float(a[i]), float(b[i]), int(curve)), int(curve)))
+        open_ = ~decided
+        a, middle, b = a[open_], middle[open_], b[open_]
+        at_a, at_middle, at_b = at_a[open_], at_middle[open_], at_b[open_]
+        a, b = np.concatenate([a, middle]), np.concatenate([middle, b])
+        at_a, at_b = np.concatenate([at_a, at_middle]), np.concatenate([at_middle, at_b])
+    return _distinct(sorted(found))
+
+
+def _split(values: Array) -> tuple[Array, Array]:
+    return values[:-1], values[1:]
+
+
+def _refine(curves: Callable[[Array], Array], a: float, b: float, curve: int) -> float:
+    def value(w: float) -> float:
+        return float(curves(np.array([w]))[0, curve])
+
+    ends = value(a), value(b)
+    if ends[0] * ends[1] >= 0:
+        return a if abs(ends[0]) <= abs(ends[1]) else b
+    return root_scalar(value, bracket=(a, b), xtol=1e-300, rtol=4 * np.finfo(float).eps).root
+
+
+def _distinct(found: list[tuple[float, int]]) -> list[tuple[float, int]]:
+    """A zero on the border of two intervals is found in both."""
+    kept: list[tuple[float, int]] = []
+    for w, curve in found:
+        if not any(curve == other and w - at <= _NARROWEST * w for at, other in kept[-4:]):
+            kept.append((w, curve))
+    return kept
 
 
 class Margin(NamedTuple):
@@ -274,3 +367,120 @@ class DelayLoop:
 def _nearest_to_one(factors: Array) -> float:
     """The least factor, or reciprocal of one."""
     return float(np.exp(np.abs(np.log(factors)).min(initial=np.inf)))
+
+
+class CriticalDelay(NamedTuple):
+    """Delay at which stability is lost.
+
+    Parameters
+    ----------
+    delay : float
+        [s]; inf where stability is lost at no delay, ``start`` where it is lost there already.
+    frequency : float or None
+        Frequency of the root on the axis [rad/s].
+    residual : float
+        Relative backward error of that root, as in `fluidcc.dde.characteristic.Roots`; 0 without one.
+    state : str
+        "ok", "never" (stable for every greater delay), "unstable" (at ``start``, or a root is on the axis there) or
+        "unresolved" (the roots at ``start`` are not known).
+    """
+
+    delay: float
+    frequency: float | None
+    residual: float
+    state: str
+
+
+@public()
+def critical_delay(system: DelaySystem, index: int, start: float = 0.0, *, zeros: int = 0) -> CriticalDelay:
+    """The least delay tau_index >= start with a root on the imaginary axis, the system being stable at ``start``.
+
+    Parameters
+    ----------
+    system : DelaySystem
+        A single one; its own tau_index does not matter.
+    index : int
+        Which delay; the others stay.
+    start : float
+        [s], from where on to look.
+    zeros : int
+        How many roots are 0 whatever the delay is; they are left out.
+
+    Returns
+    -------
+    CriticalDelay
+
+    Raises
+    ------
+    InputError
+        If the system is a batch, or there is no such delay, or ``start`` is negative.
+
+    Notes
+    -----
+    With A_index = U V of full rank, i w is a root for delay tau if an eigenvalue mu of V Delta_rest(i w)^-1 U is e^(i
+    w tau): ``|mu| = 1`` gives every w at which that can be, independently of tau, and then arg mu = w tau (mod 2 pi)
+    gives the delays (the frequency sweep of Gu, Kharitonov and Chen, Stability of Time-Delay Systems, 2003, section
+    2.3). Nothing is read off a grid.
+    """
+    if system.shape:
+        raise InputError(f"critical_delay: a batch of shape {system.shape}; give one system, system[i]")
+    count = system.tau.shape[-1]
+    if not 0 <= index < count:
+        raise InputError(f"index: {index}; the system has delays 0 to {count - 1}")
+    if not start >= 0:
+        raise InputError(f"start: {start} s; give a delay of 0 s or more")
+    scaled, (unit,) = _with(system, index, start).normalised()  # or the rank below is one of the states' units
+    system, start = scaled[0], start / unit
+    begun = roots(_with(system, index, start), 1 + zeros, threads=1)
+    if begun.state != "ok":
+        return CriticalDelay(float(start * unit), None, 0.0, "unresolved")
+    high = float(system.bound(0.0))
+    others = np.sort(np.argsort(np.abs(begun.s[: begun.number]), kind="stable")[zeros:])  # by falling real part still
+    if len(others) and begun.s[others[0]].real >= -_ROUNDING * high:
+        first = others[0]
+        frequency = float(abs(begun.s[first].imag) / unit)
+        return CriticalDelay(float(start * unit), frequency, float(begun.residual[first]), "unstable")
+    others = np.arange(count) != index
+    rest = DelaySystem(system.A0, system.A[others], system.tau[others])
+    U, V = _factored(system.A[index])
+    if not U.size or high == 0:
+        return CriticalDelay(np.inf, None, 0.0, "never")
+
+    def loops(w: Array) -> Array:
+        """Eigenvalues (m, rank), by modulus, so that moduli are continuous."""
+        mu = np.linalg.eigvals(V @ np.linalg.solve(rest.characteristic(1j * w), np.broadcast_to(U, (len(w), *U.shape))))
+        return np.take_along_axis(mu, np.argsort(np.abs(mu), axis=-1), axis=-1)
+
+    def gains(w: Array) -> Array:
+        return np.log(np.maximum(np.abs(loops(w)), 1e-300))
+
+    best = CriticalDelay(np.inf, None, 0.0, "never")
+    sampled = grid(roots(rest, 2 * rest.order, threads=1).s, float(rest.tau.max(initial=0.0)), 1.0001 * high)
+    # Where a curve begins on the circle at frequency 0 it leaves it as w^2, unseen at first.
+    off = np.flatnonzero((np.abs(gains(sampled)) > _RESTS).all(axis=-1))
+    try:
+        found = crossings(gains, sampled[off[0] :]) if len(off) else []
+    except ArithmeticError:  # so long a delay that the curves turn faster than can be sampled
+        return CriticalDelay(float(start * unit), None, 0.0, "unresolved")
+    for w, _ in found:
+        mu = loops(np.array([w]))[0]
+        turns = np.angle(mu[np.abs(np.abs(mu) - 1) < _ON_CIRCLE])  # several, where curves coincide
+        delay = float((turns / w + 2 * np.pi / w * np.ceil((start - turns / w) * w / (2 * np.pi))).min(initial=np.inf))
+        if delay * unit < best.delay:
+            there = _with(system, index, delay)
+            smallest = np.linalg.svd(there.characteristic(1j * w), compute_uv=False)[-1]
+            best = CriticalDelay(float(delay * unit), float(w / unit), float(smallest / there.size(1j * w)), "ok")
+    return best
+
+
+def _with(system: DelaySystem, index: int, delay: float) -> DelaySystem:
+    tau = system.tau.copy()
+    tau[index] = delay
+    return DelaySystem(system.A0, system.A, tau)
+
+
+def _factored(matrix: Array) -> tuple[Array, Array]:
+    """U (n, rank) and V (rank, n) whose product the matrix is."""
+    u, sigma, vh = np.linalg.svd(matrix)
+    rank = int((sigma > sigma.max(initial=0.0) * 1e-13).sum())
+    return u[:, :rank] * sigma[:rank], vh[:rank]

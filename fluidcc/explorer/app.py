@@ -1,32 +1,156 @@
-"""The explorer itself: a setting, what moves it, and what is shown of it."""
+"""The explorer itself: a setting, what moves it, and what is shown of it.
+
+Packets run on a button, until another setting comes; a second setting is shown next to the one that is moved.
+"""
 
 from __future__ import annotations
 
 import html
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from urllib.parse import urlencode
+from typing import Any
+from urllib.parse import parse_qs, urlencode
+
+import panel as pn
+from panel.io.resources import LOCAL_DIST
 
 from fluidcc.errors import InputError
-from fluidcc.explorer.answers import Answer, answers, chart_of, is_compiled
+from fluidcc.explorer import views
+from fluidcc.explorer.answers import Answer, Chart, answers, chart_of, is_compiled
 from fluidcc.explorer.board import ASK_FOR_CHART, NO_CHART_YET, Board
-from fluidcc.explorer.chart import Chart
 from fluidcc.explorer.controls import Controls
 from fluidcc.explorer.devices import Devices
-from fluidcc.explorer.latest import ANSWERS, CHARTS, Latest
-from fluidcc.explorer.packets import Packets
 from fluidcc.explorer.pieces import error, numbers_table, quiet, status, verdict, words_of
-from fluidcc.explorer.places import Cell, Page
+from fluidcc.explorer.places import ANSWERS, CHARTS, PACKETS, Cell, Latest, OutdatedError, Page, Place
 from fluidcc.explorer.python_text import python_of
 from fluidcc.explorer.settings import Setting
-from fluidcc.explorer.side_by_side import Beside
 
 _REST = 0.15  # s without a move, after which the chart is worked out
 _WATCH = 2.0  # s after which a page says what it still waits for
 _PYTHON = 'class="python" id="python" tabindex="0" role="region" aria-label="Python program"'  # scrolled by keys
 _LONG = 60.0  # s after which nothing can still be compiling
+
+
+class Packets:
+    """A run of packets of the present setting.
+
+    Parameters
+    ----------
+    board : Board
+    place : Place
+    drawn : callable
+        Called once there is something to draw.
+
+    Attributes
+    ----------
+    found : Run or None
+        Of the present setting.
+    """
+
+    def __init__(self, board: Board, place: Place, drawn: Callable[[], None]) -> None:
+        self.found: views.Run | None = None
+        self._board, self._place, self._drawn = board, place, drawn
+        self._number = 0  # of the run that is waited for
+        self._running = Latest(self._run, self._on_run, PACKETS)
+
+    def ask(self, setting: Setting) -> None:
+        """Run them."""
+        self.drop()
+        self._board.progress.value, self._board.progress.visible = 0, True
+        self._place.run(self._running, (self._number, setting))
+
+    def drop(self) -> None:
+        """Forget them, and end what runs: another setting is shown."""
+        self._number += 1
+        self.found = None
+        self._board.progress.visible = False
+
+    def _run(self, what: tuple[int, Setting]) -> Iterator[views.Run]:
+        number, setting = what
+        last = 0
+
+        def report(share: float) -> None:
+            nonlocal last
+            if number != self._number:
+                raise OutdatedError
+            if (now := min(int(100 * share), 100)) > last:
+                last = now
+                self._place.show(lambda: self._progress(number, now))
+
+        report(0.0)
+        yield views.packets(setting.scenario(), setting.until, report=report)
+
+    def _progress(self, number: int, percent: int) -> None:
+        if number == self._number:
+            self._board.progress.value = percent
+
+    def _on_run(self, what: tuple[int, Setting], found: views.Run | None, failed: Exception | None) -> None:
+        def put() -> None:
+            if what[0] != self._number:
+                return
+            self._board.progress.visible = False
+            self.found = found
+            self._board.error.object = error(words_of(failed) if failed else "")
+            self._drawn()
+
+        self._place.show(put)
+
+
+class Beside:
+    """The setting that is kept, answered.
+
+    Parameters
+    ----------
+    board : Board
+    place : Place
+    changed : callable
+        Called as another, or none, is kept.
+
+    Attributes
+    ----------
+    kept : Answer or None
+    """
+
+    def __init__(self, board: Board, place: Place, changed: Callable[[], None]) -> None:
+        self.kept: Answer | None = None
+        self._board, self._place, self._changed = board, place, changed
+        self._wanted: Setting | None = None
+        self._answering = Latest(self._work_out, self._on_answer)
+
+    def keep(self, setting: Setting, known: Answer | None = None) -> None:
+        """Keep a setting, with its answer if that is known."""
+        self._wanted = setting
+        if known is not None and known.setting == setting and known.whole:
+            self._put(known)
+        else:
+            self._place.run(self._answering, setting)
+
+    def drop(self) -> None:
+        """Keep none."""
+        self._wanted = None
+        self._put(None)
+
+    def _work_out(self, setting: Setting) -> Iterator[Answer]:
+        yield list(answers(setting))[-1]
+
+    def _on_answer(self, setting: Setting, found: Answer | None, failed: Exception | None) -> None:
+        def put() -> None:
+            if setting != self._wanted:
+                return
+            if failed is not None:  # what was kept stays so
+                self._board.error.object = error(f"kept: {words_of(failed)}")
+                self._wanted = None if self.kept is None else self.kept.setting
+                return
+            self._put(found)
+
+        self._place.show(put)
+
+    def _put(self, kept: Answer | None) -> None:
+        self.kept = kept
+        self._board.swap_button.disabled = self._board.drop_button.disabled = kept is None
+        self._changed()
 
 
 class Explorer:
@@ -299,3 +423,31 @@ class Explorer:
             kept = self._beside.kept
             beside = "" if kept is None else "&" + urlencode({"kept": kept.setting.query()})
             self._place.share(f"{self.shown.query()}{beside}")
+
+
+def load() -> None:
+    """Set Panel up, once for a process."""
+    pn.extension(notifications=False)
+
+
+def page() -> Any:
+    """The page of an address; one that makes no sense shows the default setting, and why."""
+    if pn.state.curdoc is not None:  # else a session made anew, for a browser that is slow, has Panel's CDN for styles
+        pn.state.curdoc.template_variables["dist_url"] = LOCAL_DIST
+    search = (pn.state.location.search if pn.state.location is not None else "").lstrip("?")
+    beside = parse_qs(search).get("kept")
+    own = "&".join(part for part in search.split("&") if part and not part.startswith("kept="))
+    setting, refused = _read(own)
+    kept, refused_too = _read(beside[0]) if beside else (None, "")
+    why = "; ".join([*filter(None, [refused]), *(f"kept: {words}" for words in filter(None, [refused_too]))])
+    return Explorer(setting or Setting(), kept, refused=why).view
+
+
+def _read(query: str) -> tuple[Setting | None, str]:
+    """Read the setting of an address, or return why it is invalid."""
+    try:
+        found = Setting.of_query(query)
+        found.scenario()
+    except InputError as problem:
+        return None, str(problem)
+    return found, ""

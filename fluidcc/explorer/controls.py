@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from fluidcc.explorer.answers import axes_of, default_axes
 from fluidcc.explorer.board import TIPS, Board
-from fluidcc.explorer.chart import axes_of, default_axes
 from fluidcc.explorer.settings import Setting, preset_names
 
 

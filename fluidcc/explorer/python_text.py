@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from fluidcc.explorer.chart import Chart
-from fluidcc.explorer.knobs import MARKING, NETWORK, SCHEME
-from fluidcc.explorer.settings import Setting
+from fluidcc.explorer.answers import Chart
+from fluidcc.explorer.settings import MARKING, NETWORK, SCHEME, Setting
 from fluidcc.explorer.views import seeds_of
 
 _GIVEN = "# scenario: the one that was handed in"

@@ -1,4 +1,4 @@
-"""The explorer's server: one process, for this machine alone."""
+"""The explorer served: by one process for this machine alone, or to a notebook."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fluidcc.compiling.threads import one_blas_thread
 from fluidcc.errors import InputError
+from fluidcc.scenario.model import Scenario
 
 if TYPE_CHECKING:
     from bokeh.server.server import Server
@@ -57,7 +58,7 @@ def server(port: int = 0) -> Server:
     os.environ["BOKEH_RESOURCES"] = "server"  # scripts and styles from here, and none from other hosts
     import panel as pn
 
-    from fluidcc.explorer.page import load, page
+    from fluidcc.explorer.app import load, page
 
     load()
     for _ in range(20 if port == 0 else 1):
@@ -215,3 +216,20 @@ def serve(port: int, told: Callable[[str], None], *, opened: bool = False) -> No
             made.io_loop.start()
         finally:
             made.stop()
+
+
+def explore(scenario: Scenario) -> Any:
+    """Widgets around a scenario; see `Scenario.explore`.
+
+    Raises
+    ------
+    InputError
+        As of it.
+    """
+    require_panel()
+    from fluidcc.explorer.app import Explorer, load
+    from fluidcc.explorer.settings import Setting
+
+    setting = Setting.of(scenario)
+    load()
+    return Explorer(setting, threaded=False).view

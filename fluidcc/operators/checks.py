@@ -485,7 +485,7 @@ def _without_bytes(scheme: DCQCN, needed: int) -> tuple[str, tuple[Change, ...]]
 def quick_timer(scheme: DCQCN) -> int | None:
     """Return a shorter timer [us] for flows that grow by it alone; None of one that is short, or near the cuts.
 
-    With NVIDIA's 300 us large flows wait, and no thresholds make a shorter queue (``python -m benchmarks.timers``).
+    With NVIDIA's 300 us large flows wait, and no thresholds shorten the queue (``python -m benchmarks.demo timers``).
     CNPs and cuts must come much more often than increases: a timer of 100 us with a cut each 200 us leaves a link idle.
     """
     cuts = 1e6 * max(scheme.cnp_interval, scheme.rate_decrease_interval)

@@ -1,7 +1,11 @@
-"""Pictures of fabrics, in the style of the papers' evaluations: slowdown by size, queues, what was paused."""
+"""Pictures of fabrics, in the style of the papers' evaluations: slowdown by size, queues, what was paused.
+
+An evaluation has a row for each traffic.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,24 +15,26 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from fluidcc import units
 from fluidcc.plotting.colours import scheme_colours
 from fluidcc.plotting.style import Picture, figure, label, legend, nothing
-from fluidcc.workloads.fabrics.study import LEAST_SEEDS, interval, intervals_of
+from fluidcc.workloads.fabrics.study import LEAST_SEEDS, interval, intervals_of, spread
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from fluidcc.workloads.fabrics.study import FabricStudy
 
-_PANELS = (("p50", "median"), ("p95", "95th percentile"), ("p99", "99th percentile"))
 _MARKS = "os^Dv<>P"
 _MOST_TICKS = 10
 _NARROW = 5  # an axis of slowdowns that spans less than this factor has more ticks
+_PERCENTILES = {"p50": "median", "p95": "95th percentile", "p99": "99th percentile"}
+_FAR_APART = 20  # bars of more than that are drawn on a logarithmic axis
+Bars = Mapping[str, Mapping[str, np.ndarray]]  # by traffic and scheme, a number of each seed
 
 
 def plot_slowdowns(study: FabricStudy, bins: Any = 10) -> Picture:
     """Slowdown by flow size: a panel for each percentile, a line for each scheme, 95 % intervals over seeds."""
     found = study.bins(bins)
-    picture, axes = figure(1, len(_PANELS), size=(4.1 * len(_PANELS), 3.9), sharey=True)
-    for axis, (name, text) in zip(axes[0], _PANELS, strict=True):
+    picture, axes = figure(1, len(_PERCENTILES), size=(4.1 * len(_PERCENTILES), 3.9), sharey=True)
+    for axis, (name, text) in zip(axes[0], _PERCENTILES.items(), strict=True):
         slowdown_panel(axis, found, name)
         axis.set_title(text, fontsize="medium")
     slowdown_axis(axes[0, 0])  # of all three, whose axis is one, and only once all is drawn
@@ -136,3 +142,67 @@ def _title(study: FabricStudy) -> str:
     unfinished = sum(each.slowdown.unfinished for each in study.runs)
     lost = f"; {unfinished:,} flows unfinished, in no mean" if unfinished else ""
     return f"{len(study.topology.hosts)} hosts, {study.says}{seeds}{lost}"
+
+
+def plot_evaluation(
+    studies: Mapping[str, FabricStudy],
+    edges: Any,
+    title: str,
+    *,
+    percentiles: Sequence[str] = ("p95",),
+    bars: tuple[Bars, str, str] | None = None,
+    paused: bool = True,
+) -> Picture:
+    """Draw several traffics under the same schemes.
+
+    Parameters
+    ----------
+    studies : mapping
+        By the name of their traffic.
+    edges : sequence of quantity
+        Ends of bins, as of `FabricStudy.bins`.
+    title : str
+    percentiles : sequence of str
+        A panel each.
+    bars : tuple, optional
+        Numbers, what they are, and their unit.
+    paused : bool
+        Whether there is a panel of PAUSE time.
+    """
+    columns = len(percentiles) + (bars is not None) + 1 + paused
+    picture, axes = figure(len(studies), columns, size=(3.9 * columns, 0.5 + 3.5 * len(studies)))
+    for row, (traffic, study) in zip(axes, studies.items(), strict=True):
+        panels = iter(row)
+        found = study.bins(edges)
+        for name in percentiles:
+            axis = next(panels)
+            slowdown_panel(axis, found, name)
+            slowdown_axis(axis)
+            axis.set_title(f"{traffic}: {_PERCENTILES[name]}", fontsize="medium")
+        row[0].legend(fontsize="x-small")
+        if bars is not None:
+            numbers, text, unit = bars
+            axis = next(panels)
+            bar_panel(axis, numbers[traffic])
+            axis.set_ylabel(label(text, unit))
+        queue_panel(next(panels), study)
+        if paused:
+            axis = next(panels)
+            pause_panel(axis, study)
+            axis.set_ylabel(label("time paused, all ports together", "ms"), fontsize="small")
+    picture.suptitle(title, fontsize="medium")
+    return picture
+
+
+def bar_panel(axis: Axes, numbers: Mapping[str, np.ndarray]) -> None:
+    """Draw a bar for each scheme, of the mean over seeds with its 95 % interval."""
+    found = np.array([list(spread(values).values()) for values in numbers.values()])
+    apart = found[:, 0].min() > 0 and found[:, 0].max() > _FAR_APART * found[:, 0].min()
+    shades = scheme_colours(numbers)
+    for k, (name, (mean, low, high)) in enumerate(zip(numbers, found, strict=True)):
+        errors = None if np.isnan(low) else [[mean - low], [high - mean]]
+        axis.bar(k, mean, 0.7, yerr=errors, color=shades[name], capsize=3, log=apart)
+    axis.set_xticks(range(len(numbers)), list(numbers), rotation=45, ha="right")
+    axis.grid(alpha=0.3, axis="y")
+    if not found.any():
+        nothing(axis, "none in any run")

@@ -1,4 +1,4 @@
-"""Pictures of the recursions."""
+"""Pictures of recursions: rates of paths, windows, and ACC's maps."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fluidcc.plotting.style import Picture, figure
+from fluidcc import units
+from fluidcc.errors import InputError
+from fluidcc.plotting.style import Picture, figure, label, scaled
 
 if TYPE_CHECKING:
+    from fluidcc.schemes.acc.period_map_result import AccMap
     from fluidcc.theory.recursion.result import Rates
     from fluidcc.theory.recursion.windows import WindowLimit
 
-_MOST_LINES = 12  # more are drawn without a legend
+_MOST_LINES = 12  # more have no legend; of flows, those drawn one by one
+_SHOWN = {"time": units.TIME, "sent": units.RATE, "queue": units.SIZE}
+_PLAIN = ("T", "C", "C T")
 
 
 def plot_rates(run: Rates, *, title: str | None = None) -> Picture:
@@ -46,3 +51,71 @@ def plot_windows(run: WindowLimit, *, title: str | None = None) -> Picture:
         axis.grid(alpha=0.3)
     picture.suptitle("HPCC A.4" if title is None else title)
     return picture
+
+
+def plot_maps(runs: list[AccMap], *, title: str | None = None) -> Picture:
+    """Rates sent, queue and shares over time; a column for each run.
+
+    Parameters
+    ----------
+    runs : list of AccMap
+    title : str
+
+    Returns
+    -------
+    Picture
+
+    Raises
+    ------
+    InputError
+        If a run is a batch.
+    """
+    for run in runs:
+        if run.queue.ndim > 1:
+            raise InputError(f"plot: a batch of shape {run.queue.shape[1:]}; plot one of its runs, for example run[0]")
+    picture, axes = figure(3, len(runs), sharex="col", sharey="row")
+    plain = all(run.capacity == 1 and run.period == 1 for run in runs)  # C and T are the units
+    tops = [np.concatenate([getattr(run, name).ravel() for run in runs]).astype(float) for name in _SHOWN]
+    scales = (
+        [(1.0, unit) for unit in _PLAIN]
+        if plain
+        else [_scale(*each) for each in zip(tops, _SHOWN.values(), strict=True)]
+    )
+    (second, time_unit), (rate, rate_unit), (byte, queue_unit) = scales
+    for run, (sent, queue, share) in zip(runs, axes.T, strict=True):
+        time = run.time.astype(float)
+        for k in range(min(run.sent.shape[-1], _MOST_LINES)):
+            sent.step(time / second, run.sent[:, k].astype(float) / rate, where="post", lw=1.2, label=f"flow {k}")
+            share.step(time / second, run.shares[:, k].astype(float), where="post", lw=1.2)
+        when, waiting = _drained(run)
+        queue.plot(when / second, waiting / byte, lw=1.2)
+        sent.set(title=run.form, ylabel=label("rate sent", rate_unit))
+        queue.set(ylabel=label("queue", queue_unit))
+        share.set(ylabel="share of the recorded rates", xlabel=label("time", time_unit))
+        if 1 < run.sent.shape[-1] <= _MOST_LINES:
+            sent.legend(fontsize="small", ncols=2)
+    for axis in axes.flat:
+        axis.set_ylim(bottom=0)
+        axis.grid(alpha=0.3)
+    picture.suptitle("ACC, period by period" if title is None else title)
+    return picture
+
+
+def _scale(values: np.ndarray, dimension: str) -> tuple[float, str]:
+    """Divisor and unit, by the largest value."""
+    shown, unit = scaled(values, dimension)
+    top = values.argmax()
+    return (float(values[top] / shown[top]) if values[top] else 1.0), unit
+
+
+def _drained(run: AccMap) -> tuple[np.ndarray, np.ndarray]:
+    """Times and queues, with the moments in which a halt's queue is empty before its last period is over."""
+    time, queue = run.time.astype(float), run.queue.astype(float)
+    last = run.halted[:-1] & (queue[1:] == 0)
+    early = time[:-1][last] + queue[:-1][last] / float(run.capacity)
+    inside = early < time[1:][last] * (1 - 1e-12)
+    if run.form == "algorithm":
+        inside[:] = False
+    when = np.concatenate([time, early[inside]])
+    order = np.argsort(when, kind="stable")
+    return when[order], np.concatenate([queue, np.zeros(inside.sum())])[order]

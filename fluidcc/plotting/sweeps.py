@@ -15,11 +15,10 @@ from fluidcc import units
 from fluidcc.builders.names import dimension_of, format_value
 from fluidcc.errors import InputError
 from fluidcc.plotting.style import Picture, figure, label, scaled
-from fluidcc.studies.sweeps.constraints import Constraint, constraints_of, feasible
+from fluidcc.studies.sweeps.result import Constraint, constraints_of, feasible
 
 if TYPE_CHECKING:
-    from fluidcc.studies.sweeps.constraints import Given
-    from fluidcc.studies.sweeps.result import SweepResult
+    from fluidcc.studies.sweeps.result import Given, SweepResult
 
 _MOST_TICKS = 10  # swept values ticked one by one
 _COLOURS = {True: "viridis_r", False: "viridis"}  # by whether less is better: bright is good

@@ -300,7 +300,7 @@ class Scenario:
             If Panel is not installed (``pip install 'fluidcc[explore]'``), or the flows run several parameter sets.
         """
         # By name: widgets stand above all else, and are loaded when one asks for them.
-        return importlib.import_module("fluidcc.explorer.notebook").explore(self)
+        return importlib.import_module("fluidcc.explorer.serve").explore(self)
 
 
 _MOST_IN_BURST = 512  # packets; a larger number means bytes

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from fluidcc.studies.sweeps import SweepResult as SweepResult
     from fluidcc.studies.sweeps.bistable_region import BistableRegion as BistableRegion
     from fluidcc.studies.sweeps.bistable_region import bistable_region as bistable_region
-    from fluidcc.studies.sweeps.branches import Branches as Branches
     from fluidcc.studies.sweeps.chart import StabilityChart as StabilityChart
     from fluidcc.studies.sweeps.chart import stability_chart as stability_chart
     from fluidcc.studies.sweeps.cycle_branch import CycleBranch as CycleBranch
     from fluidcc.studies.sweeps.cycle_branch import cycle_branch as cycle_branch
+    from fluidcc.studies.sweeps.hysteresis import Branches as Branches
     from fluidcc.studies.sweeps.hysteresis import bistability as bistability
     from fluidcc.studies.sweeps.hysteresis import from_equilibrium as from_equilibrium
     from fluidcc.studies.sweeps.hysteresis import hysteresis as hysteresis

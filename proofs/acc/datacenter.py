@@ -17,9 +17,8 @@ from fluidcc.proofs.shared.fabric_checks import on_one_base
 from fluidcc.proofs.shared.runs import GBPS
 from fluidcc.proofs.shared.slowdowns import Compared, judged, one_more
 from fluidcc.schemes.acc import ACC
-from fluidcc.workloads.fabrics.evaluate import fabric
 from fluidcc.workloads.fabrics.slowdowns import Slowdown
-from fluidcc.workloads.fabrics.study import FabricStudy, interval
+from fluidcc.workloads.fabrics.study import FabricStudy, fabric, interval
 
 TREE, SMALL = "fat-tree:320", "fat-tree:64"
 SEEDS = 5

@@ -18,9 +18,8 @@ from fluidcc.proofs.shared.slowdowns import Compared, difference
 from fluidcc.scenario.model import PFC, RED
 from fluidcc.schemes.dcqcn import PRESETS
 from fluidcc.schemes.none import NoControl
-from fluidcc.workloads.fabrics.evaluate import fabric
 from fluidcc.workloads.fabrics.run import FabricRun
-from fluidcc.workloads.fabrics.study import interval
+from fluidcc.workloads.fabrics.study import fabric, interval
 from fluidcc.workloads.fabrics.traffic import Traffic
 
 USERS, MOST_SENDERS = 20, 10  # pairs of Figs. 15, 16 and 18; degree of incast of Fig. 17

@@ -23,8 +23,7 @@ from fluidcc.proofs.shared.runs import WIDTH, save, variable
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
 from fluidcc.scenario.model import Scenario
 from fluidcc.schemes.dcqcn import DCQCN
-from fluidcc.studies.sweeps.branches import Branches
-from fluidcc.studies.sweeps.hysteresis import bistability, from_equilibrium, hysteresis
+from fluidcc.studies.sweeps.hysteresis import Branches, bistability, from_equilibrium, hysteresis
 from fluidcc.theory.control.limit_cycle import limit_cycle
 
 MOVED = {False: range(6, 18), True: (8, 9, 11.5, 14, 15)}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fluidcc.builders import incast
-from fluidcc.plotting.chart import draw_chart
+from fluidcc.plotting.stability import draw_chart
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.proofs import papers
 from fluidcc.proofs.shared.runs import WIDTH, save

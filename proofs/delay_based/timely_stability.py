@@ -14,7 +14,7 @@ import numpy as np
 
 from fluidcc.builders import incast
 from fluidcc.engines.run import simulate
-from fluidcc.plotting.chart import draw_chart
+from fluidcc.plotting.stability import draw_chart
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.progress import Bar
 from fluidcc.proofs import papers

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 from fluidcc.contract.preset import Preset
 from fluidcc.proofs.shared.fabric_checks import on_one_base
 from fluidcc.schemes import hpcc, swift
-from fluidcc.workloads.fabrics.evaluate import fabric
-from fluidcc.workloads.fabrics.study import FabricStudy
+from fluidcc.workloads.fabrics.study import FabricStudy, fabric
 
 TREE, SMALL = "fat-tree:320", "fat-tree:64"
 LOAD = 0.5  # section VI-A

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fluidcc.plotting.evaluations import plot_evaluation
+from fluidcc.plotting.fabrics import plot_evaluation
 from fluidcc.proofs import papers
 from fluidcc.proofs.hpcc.fabric import NOTES, WEB_SEARCH_EDGES, closing, lossless, scheme, share_up_to, totals
 from fluidcc.proofs.hpcc.testbed import T

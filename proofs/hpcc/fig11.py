@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from fluidcc.plotting.evaluations import plot_evaluation
+from fluidcc.plotting.fabrics import plot_evaluation
 from fluidcc.proofs import papers
 from fluidcc.proofs.hpcc.fabric import (
     HADOOP_EDGES,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fluidcc.plotting.evaluations import plot_evaluation
+from fluidcc.plotting.fabrics import plot_evaluation
 from fluidcc.proofs import papers
 from fluidcc.proofs.hpcc.fabric import HADOOP_EDGES, INCAST, NOTES, T, closing, lossless, scheme, totals
 from fluidcc.proofs.shared.runs import save

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.plotting.evaluations import plot_evaluation
+from fluidcc.plotting.fabrics import plot_evaluation
 from fluidcc.proofs import papers
 from fluidcc.proofs.hpcc.fabric import INCAST, NOTES, WEB_SEARCH_EDGES, closing, lossless, scheme, share_up_to, totals
 from fluidcc.proofs.shared.runs import save

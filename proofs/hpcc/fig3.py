@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from fluidcc.plotting.evaluations import plot_evaluation
+from fluidcc.plotting.fabrics import plot_evaluation
 from fluidcc.proofs import papers
 from fluidcc.proofs.hpcc.fabric import NOTES, WEB_SEARCH_EDGES, closing, lossless, share_up_to, totals
 from fluidcc.proofs.shared.runs import save

@@ -14,9 +14,8 @@ from fluidcc.contract.preset import Preset
 from fluidcc.plotting.fabrics import queues_above
 from fluidcc.proofs.shared.runs import variable
 from fluidcc.proofs.verdict.figure import Figure
-from fluidcc.workloads.fabrics.evaluate import fabric
 from fluidcc.workloads.fabrics.slowdowns import PERCENTILES
-from fluidcc.workloads.fabrics.study import FabricStudy, interval
+from fluidcc.workloads.fabrics.study import FabricStudy, fabric, interval
 
 _QUEUE_POINTS = 400  # of a queue's distribution in the data
 _QUEUES = ("mean", "p50", "p95", "p99", "p999", "max")

@@ -118,13 +118,13 @@ def test_replaced_code_is_neither_given_nor_left_to_others(monkeypatch: pytest.M
 
 @pytest.mark.slow
 def test_a_replaced_constant_counts_too(monkeypatch: pytest.MonkeyPatch, cold: Path) -> None:
-    from fluidcc.dde import methods
+    from fluidcc.dde import stepping
 
     numbers(SCENARIOS["dcqcn"]())
     files = set(cold.rglob("*begin*"))
     forget()
-    other = dataclasses.replace(methods.HEUN, weights=(1.0, 0.0))
-    monkeypatch.setitem(methods.METHODS, "heun", other)
+    other = dataclasses.replace(stepping.HEUN, weights=(1.0, 0.0))
+    monkeypatch.setitem(stepping.METHODS, "heun", other)
     numbers(SCENARIOS["dcqcn"]())
     assert set(cold.rglob("*begin*")) != files
 

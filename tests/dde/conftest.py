@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fluidcc.dde import linear, newton
+from fluidcc.dde import fixed_points, linear
 
 
 @pytest.fixture(autouse=True)
@@ -14,5 +14,5 @@ def small_batches(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
     what users have.
     """
     if "slow" not in request.keywords:
-        monkeypatch.setattr(newton, "_AT_ONCE", 32)
+        monkeypatch.setattr(fixed_points, "_AT_ONCE", 32)
         monkeypatch.setattr(linear, "padded", lambda count: np.arange(-(-count // 32) * 32).clip(max=count - 1))

@@ -11,7 +11,7 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.dde import checks
-from fluidcc.dde.arguments import bound_of, lags_of, past_of, vectors_of
+from fluidcc.dde.solution import bound_of, lags_of, past_of, vectors_of
 from fluidcc.errors import InputError
 
 

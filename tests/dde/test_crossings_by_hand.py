@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.dde import axis_crossings, critical, hopf, zeros
-from fluidcc.dde.axis_crossings import _distinct, _refine, grid
-from fluidcc.dde.critical import critical_delay
+from fluidcc.dde import characteristic, hopf, response
 from fluidcc.dde.delay_system import DelaySystem
 from fluidcc.dde.hopf import Crossing, _between, _range, _unstable, _zero
+from fluidcc.dde.response import _distinct, _refine, critical_delay, grid
 from fluidcc.errors import InputError
 
 EXACT = 1e-12
@@ -38,7 +37,7 @@ def test_a_grid_has_decades_turns_and_places_about_each_pole() -> None:
 
 
 def test_a_grid_has_an_end_to_its_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(axis_crossings, "_MOST", 10)
+    monkeypatch.setattr(response, "_MOST", 10)
     assert len(grid(np.empty(0), 1e9, 1.0)) == 240 + 12 - 2  # both ends are in both
 
 
@@ -71,10 +70,10 @@ def test_crossings_of_two_curves() -> None:
     def curves(w: np.ndarray) -> np.ndarray:
         return np.stack([w - 2.5, np.sin(w), (w - 2) ** 2 + 1e-4], axis=1)
 
-    found = axis_crossings.crossings(curves, np.linspace(1.0, 7.0, 5))
+    found = response.crossings(curves, np.linspace(1.0, 7.0, 5))
     assert [curve for _, curve in found] == [0, 1, 1]
     assert [w for w, _ in found] == pytest.approx([2.5, np.pi, 2 * np.pi], rel=1e-14)
-    assert axis_crossings.crossings(lambda w: (w - 2)[:, None], np.array([1.0, 2.0, 3.0])) == [(2.0, 0)]
+    assert response.crossings(lambda w: (w - 2)[:, None], np.array([1.0, 2.0, 3.0])) == [(2.0, 0)]
 
 
 def test_a_change_of_sign_is_found_or_its_end() -> None:
@@ -205,17 +204,17 @@ def test_long_batches_are_counted_in_parts(monkeypatch: pytest.MonkeyPatch) -> N
 def test_roots_next_to_0_are_left_out_by_how_many_stay_there() -> None:
     """Those of least modulus, if within 1e-7 of the gains, or 1e-15^(1/3) and ten times for three at one place."""
     s = np.array([[2.0, 1e-8, -1.0, -5.0], [3.0, -1e-3, -1.0, np.nan]], complex)
-    assert zeros.without(s, 0, np.ones(2)) is s
-    found = zeros.without(s, 1, np.ones(2))
+    assert characteristic.without(s, 0, np.ones(2)) is s
+    found = characteristic.without(s, 1, np.ones(2))
     assert found[0].tolist()[:3] == [2.0, -1.0, -5.0]
     assert np.isnan(found[0, 3])
     assert found[1].tolist()[:3] == [3.0, -1e-3, -1.0]
-    assert zeros.without(s, 1, np.array([1.0, 2e4]))[1].tolist()[:2] == [3.0, -1.0]
-    assert zeros.without(s, 1, np.array([0.09, 1.0]))[0].tolist()[:2] == [2.0, 1e-8]
+    assert characteristic.without(s, 1, np.array([1.0, 2e4]))[1].tolist()[:2] == [3.0, -1.0]
+    assert characteristic.without(s, 1, np.array([0.09, 1.0]))[0].tolist()[:2] == [2.0, 1e-8]
     near = 10 * np.finfo(float).eps ** (1 / 3)
     for share, left in ((0.99, 1), (1.01, 4)):
         several = np.array([[5.0, near * share, 1j * near * share, -near * share]], complex)
-        assert np.isfinite(zeros.without(several, 3, np.ones(1))).sum() == left
+        assert np.isfinite(characteristic.without(several, 3, np.ones(1))).sum() == left
 
 
 def test_kept_sums_are_counted_as_chains() -> None:
@@ -226,7 +225,7 @@ def test_kept_sums_are_counted_as_chains() -> None:
         if A0.ndim == 2:
             A0 = A0[None]
         A = np.zeros((0, *A0.shape[1:])) if A is None else np.array(A, float)
-        return zeros.structural(SYSTEM(A0, A[None], np.array([tau], float)))
+        return characteristic.structural(SYSTEM(A0, A[None], np.array([tau], float)))
 
     assert count([[0.0]]) == 1
     assert count([[0.0, 1.0], [0.0, 0.0]]) == 2
@@ -240,7 +239,7 @@ def test_kept_sums_are_counted_as_chains() -> None:
     assert count([[-1.0]], [[[1.0]]], [1.0]) == 1
     # s - s_0 with x' = 2 x - 2 x(t - 1) has s^2 next, as 1 - 2 is not 0.
     assert count([[2.0]], [[[-2.0]]], [1.0]) == 1
-    assert zeros.structural(SYSTEM(np.zeros((0, 1, 1)), np.zeros((0, 0, 1, 1)), np.zeros((0, 0)))) == 0
+    assert characteristic.structural(SYSTEM(np.zeros((0, 1, 1)), np.zeros((0, 0, 1, 1)), np.zeros((0, 0)))) == 0
 
 
 def test_sizes_do_not_depend_on_units_of_states() -> None:
@@ -249,7 +248,7 @@ def test_sizes_do_not_depend_on_units_of_states() -> None:
     ratio = np.array([[1.0, 2.0**20], [2.0**-20, 1.0]])
     wanted = np.sqrt(10) + np.sqrt(2)
     for scale, tau in ((1.0, 1.0), (ratio, 3.0)):
-        found = zeros.size(SYSTEM((A0 * scale)[None], (A * scale)[None], [[tau]]))
+        found = characteristic.size(SYSTEM((A0 * scale)[None], (A * scale)[None], [[tau]]))
         assert found == pytest.approx([wanted], rel=EXACT)
 
 
@@ -392,7 +391,7 @@ def test_what_cannot_be_told_is_unresolved(monkeypatch: pytest.MonkeyPatch) -> N
         raise ArithmeticError
 
     with monkeypatch.context() as patch:
-        patch.setattr(critical, "crossings", beyond)
+        patch.setattr(response, "crossings", beyond)
         found = critical_delay(system, 0, 0.25)
         assert (found.delay, found.frequency, found.residual, found.state) == (
             pytest.approx(0.25),
@@ -400,7 +399,7 @@ def test_what_cannot_be_told_is_unresolved(monkeypatch: pytest.MonkeyPatch) -> N
             0.0,
             "unresolved",
         )
-    monkeypatch.setattr(critical, "roots", lambda *_, **__: SimpleNamespace(state="unresolved"))
+    monkeypatch.setattr(response, "roots", lambda *_, **__: SimpleNamespace(state="unresolved"))
     assert critical_delay(system, 0, 0.5) == (pytest.approx(0.5), None, 0.0, "unresolved")
 
 
@@ -411,6 +410,6 @@ def test_a_matrix_is_a_product_of_its_rank() -> None:
         (np.diag([1.0, 1e-14, 0.0]), 1),
         (np.zeros((2, 2)), 0),
     ):
-        U, V = critical._factored(matrix)
+        U, V = response._factored(matrix)
         assert (U.shape[1], V.shape[0]) == (rank, rank)
         np.testing.assert_allclose(U @ V, matrix, atol=1e-13)

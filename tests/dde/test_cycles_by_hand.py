@@ -10,14 +10,11 @@ import pytest
 
 from fluidcc.dde import branch as branch_module
 from fluidcc.dde import cycle as cycle_module
-from fluidcc.dde import settled as settled_module
 from fluidcc.dde.branch import _along, _Branch, _Point
-from fluidcc.dde.collocation import _phase
 from fluidcc.dde.cycle import _away, _compared, _Found, _highest, _minimal, _others, _repels, _resolved
 from fluidcc.dde.delay_system import DelaySystem
 from fluidcc.dde.hopf import Crossing
-from fluidcc.dde.mesh import Profile, sampled
-from fluidcc.dde.periodic import ONE, _largest
+from fluidcc.dde.periodic import ONE, Profile, _largest, _phase, sampled
 from fluidcc.errors import InputError
 
 EVEN = np.linspace(0.0, 1.0, 9)
@@ -323,20 +320,20 @@ def test_the_first_cycle_is_tried_a_tenth_as_large(monkeypatch: pytest.MonkeyPat
 def test_a_run_has_a_bound_on_lags_and_a_second_chance(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only lags that depend on the state have one, four times those at the begin, unless it is given."""
     asked: list[Any] = []
-    monkeypatch.setattr(settled_module, "_begin", lambda equation, past: np.array([1.0]))
-    monkeypatch.setattr(settled_module, "_scale", lambda equation, begin: 2.0)
+    monkeypatch.setattr(cycle_module, "_begin", lambda equation, past: np.array([1.0]))
+    monkeypatch.setattr(cycle_module, "_scale", lambda equation, begin: 2.0)
 
     def period(equation: Any, past: Any, until: float, longest_lag: Any) -> Any:
         asked.append((until, longest_lag))
         return None, "no cycle"
 
-    monkeypatch.setattr(settled_module, "_period", period)
+    monkeypatch.setattr(cycle_module, "_period", period)
     for depends, given, bound in ((False, None, None), (False, 9.0, 9.0), (True, None, 12.0), (True, 9.0, 9.0)):
         equation: Any = SimpleNamespace(state_dependent=depends, lags_at=lambda begin: np.array([1.0, 3.0]))
         for until, times in ((None, [120.0, 480.0]), (7.0, [7.0])):
             asked.clear()
             with pytest.raises(InputError, match="no cycle"):
-                settled_module.settled(equation, [1.0], until, given)
+                cycle_module.settled(equation, [1.0], until, given)
             assert asked == [(time, bound) for time in times]
 
 
@@ -364,17 +361,17 @@ class Runs(dict[str, Any]):
 def test_four_times_the_samples_until_they_resolve_a_period(monkeypatch: pytest.MonkeyPatch) -> None:
     """A period must have 200 samples of the whole run; where none repeats, samples do not help if it is resolved."""
     runs = Runs([])
-    monkeypatch.setattr(settled_module, "solve", runs)
+    monkeypatch.setattr(cycle_module, "solve", runs)
     found: list[Any] = [("course", 2.0)]
     ups = np.append(np.arange(19.0), 18.75)
     resolved, periods = [True], list[float]()
-    monkeypatch.setattr(settled_module, "_crossings", lambda *_: ups)
-    monkeypatch.setattr(settled_module, "_repeating", lambda *_: found[0])
-    monkeypatch.setattr(settled_module, "_resolved", lambda _, __, period: periods.append(period) or resolved[0])
+    monkeypatch.setattr(cycle_module, "_crossings", lambda *_: ups)
+    monkeypatch.setattr(cycle_module, "_repeating", lambda *_: found[0])
+    monkeypatch.setattr(cycle_module, "_well_sampled", lambda _, __, period: periods.append(period) or resolved[0])
 
     def asked(until: float) -> Any:
         runs.asked.clear()
-        return settled_module._period(EQUATION, "past", until, 3.0)
+        return cycle_module._period(EQUATION, "past", until, 3.0)
 
     assert asked(200.0) == (("course", 2.0), "")  # 20000 over 200: 200 in a period
     assert runs.asked == [20_000]

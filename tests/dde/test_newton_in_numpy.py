@@ -10,9 +10,9 @@ import jax
 import numpy as np
 import pytest
 
-from fluidcc.dde import history, newton, stepping
-from fluidcc.dde.methods import METHODS
-from fluidcc.dde.newton import _followed, _from, _newton, _same, _slope, _with_zeros
+from fluidcc.dde import fixed_points, history, stepping
+from fluidcc.dde.fixed_points import _followed, _from, _newton, _same, _slope, _with_zeros
+from fluidcc.dde.stepping import METHODS
 from tests.engines.fluid.in_numpy import Lax
 
 NONE = np.zeros(0)
@@ -31,9 +31,9 @@ def _in_numpy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     def vmap(function: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *columns: np.stack([function(*row) for row in zip(*columns, strict=True)])
 
-    monkeypatch.setattr(newton, "jnp", np)
-    monkeypatch.setattr(newton, "lax", Lax())
-    monkeypatch.setattr(newton, "jax", SimpleNamespace(jacfwd=jacfwd, vmap=vmap, tree=jax.tree))
+    monkeypatch.setattr(fixed_points, "jnp", np)
+    monkeypatch.setattr(fixed_points, "lax", Lax())
+    monkeypatch.setattr(fixed_points, "jax", SimpleNamespace(jacfwd=jacfwd, vmap=vmap, tree=jax.tree))
     with np.errstate(all="ignore"):
         yield
 
@@ -191,7 +191,7 @@ def test_an_equilibrium_is_followed_along_parameters() -> None:
 
 def test_beyond_a_fold_an_equilibrium_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """Or where nothing is a number; the way there is not."""
-    monkeypatch.setattr(newton, "_LEAST", 2.0**-6)
+    monkeypatch.setattr(fixed_points, "_LEAST", 2.0**-6)
     for end, good in (([0.01], True), ([-0.01], False), ([np.nan], False)):
         assert followed(lambda x, p: [p[0] - x[0] ** 2], [1.0], [1.0], end)[1:] == (good, False)
 
@@ -204,14 +204,14 @@ def test_it_does_not_jump_to_another_branch() -> None:
 
 def test_the_way_back_begins_where_the_tangent_leads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps of 37.5, 75, 150 and the rest: from their ends Newton's method leads to other roots of sin(x - p)."""
-    monkeypatch.setattr(newton, "_ATTEMPTS", 4)
+    monkeypatch.setattr(fixed_points, "_ATTEMPTS", 4)
     x, good, _ = followed(lambda x, p: [np.sin(x[0] - p[0])], [0.0], [0.0], [300.0])
     assert (x, good) == (pytest.approx([300.0], rel=1e-12), True)
 
 
 def test_what_is_0_is_small_next_to_the_largest_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """From 3 over 4 to 0, and so an end within 1e-12 of 4 is 0."""
-    monkeypatch.setattr(newton, "_with_zeros", lambda kernels, x, end, scale: scale)
+    monkeypatch.setattr(fixed_points, "_with_zeros", lambda kernels, x, end, scale: scale)
     scale, good, _ = followed(lambda x, p: [p[0] * (4.0 - p[0]) - x[0]], [3.0], [1.0], [4.0])
     assert (scale, good) == (pytest.approx([4.0], rel=0.05), True)
 

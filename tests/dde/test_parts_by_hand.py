@@ -10,15 +10,14 @@ import pytest
 from scipy.special import lambertw
 from scipy.stats import qmc
 
-from fluidcc.dde import characteristic, critical, fixed_points, linear, newton, spectral, winding
+from fluidcc.dde import characteristic, fixed_points, linear, response
 from fluidcc.dde.boundary import _chains, _joined
 from fluidcc.dde.characteristic import _chunks, _ladder, _possible
 from fluidcc.dde.delay_system import DelaySystem, _mutual, balance, perron
-from fluidcc.dde.equation import Equation
+from fluidcc.dde.equation import Equation, padded
 from fluidcc.dde.fixed_points import _alike, _box, _starts, _told
-from fluidcc.dde.kernels import padded
 from fluidcc.dde.linear import _lags, _merged, _size
-from fluidcc.dde.mesh import everywhere
+from fluidcc.dde.periodic import everywhere
 from fluidcc.dde.response import DelayLoop, _nearest_to_one
 from fluidcc.dde.solution import _difference
 from fluidcc.errors import InputError
@@ -39,7 +38,7 @@ def test_nodes_are_those_of_the_farthest_root(sigma: float, farthest: float) -> 
     """A disc of 10 around 0, right of a line on its left or its right."""
     system: Any = SimpleNamespace(bound=lambda _: np.array([10.0]), tau=np.ones((1, 1)))
     wanted = np.ceil(farthest / 2 + 4 * farthest ** (1 / 3) + 2 + 0.4 * max(-sigma, 0.0))
-    assert spectral.nodes_needed(system, np.array([sigma])).tolist() == [wanted]
+    assert characteristic.nodes_needed(system, np.array([sigma])).tolist() == [wanted]
 
 
 def test_a_singular_value_of_rounding_is_no_signal() -> None:
@@ -142,19 +141,19 @@ def test_nodes_that_roots_need_grow_with_their_distance() -> None:
     system = SYSTEM(np.zeros((3, 1, 1)), [[[[-5.0]]]] * 3, [[1.0], [1.0], [0.0]])
     far = np.hypot(5 * np.exp(0.5), 0.5)
     wanted = [5 / 2 + 4 * 5 ** (1 / 3) + 2, far / 2 + 4 * far ** (1 / 3) + 2 + 0.2]
-    found = spectral.nodes_needed(system, np.array([0.0, -0.5, 0.0]))
+    found = characteristic.nodes_needed(system, np.array([0.0, -0.5, 0.0]))
     assert found.tolist() == [*np.ceil(wanted), 0]
     A = np.array([[[[0.0, 1.0, 0.0]] * 3, [[0.0, 0.0, 1.0]] * 3]])
-    assert spectral.history_columns(SYSTEM(np.zeros((1, 3, 3)), A, [[1.0, 0.0]])).tolist() == [1]
-    assert spectral.history_columns(SYSTEM(np.zeros((1, 3, 3)), A, [[1.0, 2.0]])).tolist() == [1, 2]
+    assert characteristic.history_columns(SYSTEM(np.zeros((1, 3, 3)), A, [[1.0, 0.0]])).tolist() == [1]
+    assert characteristic.history_columns(SYSTEM(np.zeros((1, 3, 3)), A, [[1.0, 2.0]])).tolist() == [1, 2]
 
 
 def test_a_generator_shifts_polynomials() -> None:
     """The past (1 + theta)^2 and x' = 2 x - 3 x(t - 1/2) give 2 - 3/4 at 0, and 2 (1 + theta) at the nodes."""
-    matrix = spectral.generator(SYSTEM([[[2.0]]], [[[[-3.0]]]], [[0.5]]), 4)[0]
+    matrix = characteristic.generator(SYSTEM([[[2.0]]], [[[[-3.0]]]], [[0.5]]), 4)[0]
     theta = (np.cos(np.pi * np.arange(5) / 4) - 1) / 2
     assert matrix @ (1 + theta) ** 2 == pytest.approx(np.append(2 - 3 / 4, 2 * (1 + theta[1:])), abs=1e-12)
-    undelayed = spectral.generator(SYSTEM([[[2.0]]], [[[[-3.0]]]], [[0.0]]), 4)[0]
+    undelayed = characteristic.generator(SYSTEM([[[2.0]]], [[[[-3.0]]]], [[0.0]]), 4)[0]
     assert undelayed.tolist() == [[-1.0]]
 
 
@@ -279,14 +278,14 @@ def test_batches_are_filled_with_their_last() -> None:
 
 def test_states_are_near_in_shares_or_in_blurs(monkeypatch: pytest.MonkeyPatch) -> None:
     """A state of 0 is compared with a share of the others, in units that make them comparable."""
-    monkeypatch.setattr(newton, "jnp", np)
+    monkeypatch.setattr(fixed_points, "jnp", np)
     one, blur = np.array([1.0, -2.0]), np.zeros(2)
     for other, share, good in (([1.1, -2.0], 0.1, True), ([1.0, -2.3], 0.1, False), ([1.2, -2.0], 0.1, False)):
-        assert newton._nearby(one, np.array(other), share, blur) == good
-        assert newton._nearby(np.array(other), one, share, blur) == good
-    assert newton._nearby(one, np.array([1.3, -2.0]), 0.1, np.array([0.09, 0.0]))
-    assert not newton._nearby(one, np.array([1.3, -2.0]), 0.1, np.array([0.08, 0.0]))
-    assert newton._scale(np.array([0.0, -6.0, 2.0]), np.array([5.0, 3.0, 0.5])) == pytest.approx([2e-3, 6.0, 2.0])
+        assert fixed_points._nearby(one, np.array(other), share, blur) == good
+        assert fixed_points._nearby(np.array(other), one, share, blur) == good
+    assert fixed_points._nearby(one, np.array([1.3, -2.0]), 0.1, np.array([0.09, 0.0]))
+    assert not fixed_points._nearby(one, np.array([1.3, -2.0]), 0.1, np.array([0.08, 0.0]))
+    assert fixed_points._scale(np.array([0.0, -6.0, 2.0]), np.array([5.0, 3.0, 0.5])) == pytest.approx([2e-3, 6.0, 2.0])
 
 
 def attempts(monkeypatch: pytest.MonkeyPatch, needs: dict[float, Any], rates: list[float], memory: int = 2**24) -> Any:
@@ -445,10 +444,10 @@ def test_roots_that_stay_at_0_are_left_out_of_a_critical_delay(
 
     def critical_delay(system: Any, k: int, begin: float, zeros: int) -> Any:
         seen.append((system, k, begin, zeros))
-        return critical.CriticalDelay(1.5, 2.0, 0.0, "ok")
+        return response.CriticalDelay(1.5, 2.0, 0.0, "ok")
 
     monkeypatch.setattr(linear, "structural", structural)
-    monkeypatch.setattr(linear.critical, "critical_delay", critical_delay)
+    monkeypatch.setattr(linear.response, "critical_delay", critical_delay)
     system = SYSTEM([[-3.0]], [[[-4.0]], [[1.0]]], [0.5, 2.0])
     found = linear.critical_delay(system, 1, 0.25)
     assert found.state.startswith(said)
@@ -467,7 +466,7 @@ def test_roots_that_stay_at_0_are_left_out_of_a_critical_delay(
 def test_wrappers_pass_on_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """A line for all systems or for each; a number of roots, and threads."""
     asked: list[Any] = []
-    monkeypatch.setattr(linear.winding, "count_right", lambda system, line: asked.append(line) or 3)
+    monkeypatch.setattr(linear.characteristic, "count_right", lambda system, line: asked.append(line) or 3)
     monkeypatch.setattr(linear.characteristic, "roots", lambda system, count, threads: asked.append((count, threads)))
     monkeypatch.setattr(linear.characteristic, "abscissa", lambda system, threads: asked.append(threads))
     system = SYSTEM([[[-3.0]], [[-4.0]]], [[[-1.0]]], [0.5])
@@ -502,18 +501,18 @@ def test_roots_right_of_a_line_are_counted_by_turns(A0: Any, right: int) -> None
     n = len(A0)
     for unit in (1.0, 1e6):
         system = SYSTEM(np.array(A0) * unit, np.zeros((0, n, n)), [])
-        assert int(winding.count_right(system)) == right
+        assert int(characteristic.count_right(system)) == right
         own = np.linalg.eigvals(np.array(A0) * unit)
         for line in (-5.0 * unit, 0.05 * unit, 5.0 * unit):
-            assert int(winding.count_right(system, line)) == int((own.real > line).sum())
+            assert int(characteristic.count_right(system, line)) == int((own.real > line).sum())
 
 
 def test_roots_on_a_line_are_refused() -> None:
     """And lines so far left that nothing is a number there."""
     with pytest.raises(InputError, match="a root is on the line"):
-        winding.count_right(SYSTEM([[0.0]], np.zeros((0, 1, 1)), []))
+        characteristic.count_right(SYSTEM([[0.0]], np.zeros((0, 1, 1)), []))
     with pytest.raises(InputError, match="overflows"):
-        winding.count_right(SYSTEM([[-1.0]], [[[1.0]]], [1.0]), -1e4)
+        characteristic.count_right(SYSTEM([[-1.0]], [[[1.0]]], [1.0]), -1e4)
     # Hayes: x' = -k x(t - 1) has as many pairs to the right as k has passed pi / 2 + 2 pi n.
     for k, right in ((1.5, 0), (1.6, 2), (7.8, 2), (7.9, 4), (20.0, 6)):
-        assert int(winding.count_right(SYSTEM([[0.0]], [[[-k]]], [1.0]))) == right
+        assert int(characteristic.count_right(SYSTEM([[0.0]], [[[-k]]], [1.0]))) == right

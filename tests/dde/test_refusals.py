@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.dde import trial
+from fluidcc.dde import checks
 from fluidcc.dde.linear import systems
 from fluidcc.errors import InputError
 from tests.dde.equations import HAYES
@@ -212,35 +212,35 @@ def test_a_lag_that_cannot_be_named_is_told_with_those_that_can(lags, named, say
 def test_numbers_of_each_state(given: Any, count: int, found: Any) -> None:
     """A list or an array of so many, or one alone of one state; anything else is said."""
     if isinstance(found, list):
-        assert np.asarray(trial.stacked(given, count, float)).tolist() == found
+        assert np.asarray(checks.stacked(given, count, float)).tolist() == found
         return
     with pytest.raises(TypeError, match=found):
-        trial.stacked(given, count, float)
+        checks.stacked(given, count, float)
 
 
 def test_one_number_and_no_other() -> None:
     for given in (1, 2.0, np.float64(1.0), np.array(2.0), True):
-        trial.scalar(given)
+        checks.scalar(given)
     for given, said in (
         ("a", "a str"), (None, "nothing"), ([1.0], "a list"), (np.zeros(1), r"shape \(1,\)"), (2j, "a complex"),
         (np.array(2j), "complex number"), ({}, "a dict"),
     ):  # fmt: skip
         with pytest.raises(TypeError, match=said):
-            trial.scalar(given)
+            checks.scalar(given)
 
 
 def test_errors_of_others_are_said_in_our_words() -> None:
     """Ours pass as they are; long ones are cut, and those of tracers ask for jax.numpy."""
-    with pytest.raises(InputError, match=r"^ours$"), trial.refusing("f"):
+    with pytest.raises(InputError, match=r"^ours$"), checks.refusing("f"):
         raise InputError("ours")
-    with pytest.raises(InputError, match=r"^f: fails with ValueError: a b$"), trial.refusing("f"):
+    with pytest.raises(InputError, match=r"^f: fails with ValueError: a b$"), checks.refusing("f"):
         raise ValueError("a\n  b")
-    with pytest.raises(InputError) as caught, trial.refusing("f"):
+    with pytest.raises(InputError) as caught, checks.refusing("f"):
         raise ValueError("x" * 400)
     assert str(caught.value).endswith(": " + "x" * 300)
-    with pytest.raises(InputError, match=r"jax\.numpy instead"), trial.refusing("f"):
+    with pytest.raises(InputError, match=r"jax\.numpy instead"), checks.refusing("f"):
         raise TypeError("loop of ufunc does not support")
     for function, said in ((3, "int cannot be called"), (None, "NoneType cannot")):
         with pytest.raises(InputError, match=said):
-            trial.argument_count("f", function, "g")
-    trial.argument_count("f", len, "g")
+            checks.argument_count("f", function, "g")
+    checks.argument_count("f", len, "g")

@@ -7,12 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluidcc.dde.axis_crossings import crossings
-from fluidcc.dde.characteristic import abscissa
-from fluidcc.dde.critical import critical_delay
+from fluidcc.dde.characteristic import abscissa, count_right
 from fluidcc.dde.delay_system import DelaySystem
-from fluidcc.dde.response import DelayLoop
-from fluidcc.dde.winding import count_right
+from fluidcc.dde.response import DelayLoop, critical_delay, crossings
 from fluidcc.errors import InputError
 
 EXACT = 1e-10  # relative: crossings are refined to rounding, and closed forms are as well conditioned

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from scipy.linalg import block_diag
 from scipy.special import lambertw
 
-from fluidcc.dde.characteristic import _first_guess, abscissa, roots
+from fluidcc.dde.characteristic import _first_guess, abscissa, count_right, roots
 from fluidcc.dde.delay_system import DelaySystem
-from fluidcc.dde.winding import count_right
 from fluidcc.errors import InputError
 
 EXACT = 1e-10  # relative to 1 + |s|, stated first; Newton leaves a few roundings times the condition of the root

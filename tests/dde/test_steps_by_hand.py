@@ -14,10 +14,10 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.compiling.settings import our_settings
-from fluidcc.dde import boundary, collocation, history, mesh, periodic, solution
+from fluidcc.dde import boundary, history, periodic, solution
+from fluidcc.dde import equation as equation_module
 from fluidcc.dde import integrate as integrate_module
-from fluidcc.dde import kernels as kernels_module
-from fluidcc.dde.kernels import Same
+from fluidcc.dde.equation import Same
 from fluidcc.errors import InputError
 from tests.engines.fluid.in_numpy import Lax, Numpy
 
@@ -207,7 +207,7 @@ def test_a_ring_is_read_at_one_place_or_at_many(monkeypatch: pytest.MonkeyPatch)
 
 def test_intervals_share_slope_bend_and_growth(monkeypatch: pytest.MonkeyPatch) -> None:
     """By plain differences at 41 places: a state of one sign counts by its logarithm too, three times as much."""
-    monkeypatch.setattr(mesh, "_FINE", 41)
+    monkeypatch.setattr(periodic, "_FINE", 41)
     t = np.linspace(0, 1, 41)
     x = np.stack([np.sin(2 * np.pi * t), np.exp(3 * t), -2.0 - t**4], axis=1)
 
@@ -225,7 +225,7 @@ def test_intervals_share_slope_bend_and_growth(monkeypatch: pytest.MonkeyPatch) 
     parts = (density[1:] + density[:-1]) / 2 + 0.05 * density.mean()
     reached = np.concatenate([[0.0], np.cumsum(parts)]) / parts.sum()
     expected = np.interp(np.linspace(0, 1, 8), reached, t)
-    assert mesh.mesh_for(lambda theta: x, 7) == pytest.approx(expected, rel=1e-10)
+    assert periodic.mesh_for(lambda theta: x, 7) == pytest.approx(expected, rel=1e-10)
 
 
 def test_courses_are_compared_in_step() -> None:
@@ -236,11 +236,11 @@ def test_courses_are_compared_in_step() -> None:
         turn = 2 * np.pi * np.asarray(theta)
         return np.stack([np.sin(turn), 100 * np.cos(turn)], axis=1)
 
-    profile = mesh.sampled(course, even, 3.0)
-    assert mesh.apart(profile, lambda theta: course(theta + 0.01)) < 1e-6
-    off = mesh.apart(profile, lambda theta: course(theta) + np.array([0.2, 0.0]))
+    profile = periodic.sampled(course, even, 3.0)
+    assert periodic.apart(profile, lambda theta: course(theta + 0.01)) < 1e-6
+    off = periodic.apart(profile, lambda theta: course(theta) + np.array([0.2, 0.0]))
     assert off == pytest.approx(0.1, rel=0.1)
-    assert mesh.apart(profile, lambda theta: course(theta) + np.array([0.0, 0.2])) == pytest.approx(1e-3, rel=0.1)
+    assert periodic.apart(profile, lambda theta: course(theta) + np.array([0.0, 0.2])) == pytest.approx(1e-3, rel=0.1)
 
 
 def test_last_coefficients_are_of_what_changes_are_measured_by() -> None:
@@ -254,8 +254,8 @@ def test_last_coefficients_are_of_what_changes_are_measured_by() -> None:
         found = np.where(theta <= 0.5, np.polynomial.legendre.legval(inner, series), 39.95 - 0.03 * (inner + 1))
         return found[:, None]
 
-    profile = mesh.sampled(course, ends, 1.0)
-    found = mesh.tail(profile)
+    profile = periodic.sampled(course, ends, 1.0)
+    found = periodic.tail(profile)
     assert found[0] == pytest.approx(0.08 / 40.0, rel=0.01)
     assert found[1] < 1e-12
 
@@ -400,7 +400,7 @@ def test_steps_and_samples_divide_the_time(
 
 # -- Newton's method for cycles -----------------------------------------------------------------------------------
 
-SMALL = mesh.Profile(np.array([0.0, 1.0]), 2.0 + np.arange(16.0).reshape(8, 2), 3.0)
+SMALL = periodic.Profile(np.array([0.0, 1.0]), 2.0 + np.arange(16.0).reshape(8, 2), 3.0)
 
 
 class Moves:
@@ -408,9 +408,9 @@ class Moves:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, moves: list[Any]) -> None:
         self.moves, self.asked, self.profiles = list(moves), [], []
-        monkeypatch.setattr(collocation, "_phase", lambda guess: 0.5 * np.arange(16.0))
-        monkeypatch.setattr(collocation, "_linear", self.linear)
-        monkeypatch.setattr(collocation, "newton_step", self.step)
+        monkeypatch.setattr(periodic, "_phase", lambda guess: 0.5 * np.arange(16.0))
+        monkeypatch.setattr(periodic, "_linear", self.linear)
+        monkeypatch.setattr(periodic, "newton_step", self.step)
 
     def linear(self, kernels: Any, vector: Any, profile: Any) -> Any:
         self.profiles.append((vector.copy(), profile.x.copy(), profile.period))
@@ -424,13 +424,13 @@ class Moves:
 
 def test_a_cycle_moves_until_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     """By no more than half of any scale; the period too; the phase holds it in step with its guess."""
-    scale = np.append(mesh.local(SMALL.x).ravel(), 3.0)
+    scale = np.append(periodic.local(SMALL.x).ravel(), 3.0)
     far, near = np.zeros(17), np.zeros(17)
     far[3], far[16] = 2.0 * scale[3], 0.6
     near[5] = 0.9e-8 * scale[5]
     made = Moves(monkeypatch, [far.copy(), near.copy()])
     vector = np.array([4.0, 5.0])
-    found = collocation.solved(cast(Any, SimpleNamespace(kernels=None)), vector, SMALL)
+    found = periodic.solved(cast(Any, SimpleNamespace(kernels=None)), vector, SMALL)
     assert found is not None
     profile, parameters = found
     moved = SMALL.x.ravel() - 0.25 * far[:16] - near[:16]
@@ -448,14 +448,14 @@ def test_a_cycle_moves_until_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_cycle_along_a_branch_moves_across_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """At right angles to the direction, each part over its own scale squared; the parameter is unknown too."""
-    direction = collocation.Direction(0.1 * np.arange(16.0).reshape(8, 2), 0.3, 0.2, 1, 2.5)
+    direction = periodic.Direction(0.1 * np.arange(16.0).reshape(8, 2), 0.3, 0.2, 1, 2.5)
     size = np.ptp(SMALL.x, axis=0)
     tangent = np.append((direction.x / size**2 / 8).ravel(), [0.3 / 3.0**2, 0.2 / 2.5**2])
     first, last = np.zeros(18), np.zeros(18)
     first[2], first[16], first[17] = 0.01, 0.03, 0.5
     made = Moves(monkeypatch, [first, last])
     begin = np.array([4.0, 5.0])
-    found = collocation.solved(cast(Any, SimpleNamespace(kernels=None)), begin, SMALL, direction)
+    found = periodic.solved(cast(Any, SimpleNamespace(kernels=None)), begin, SMALL, direction)
     assert found is not None
     assert found[1].tolist() == [4.0, 4.5]
     assert begin.tolist() == [4.0, 5.0]
@@ -472,12 +472,12 @@ def test_a_cycle_along_a_branch_moves_across_it(monkeypatch: pytest.MonkeyPatch)
 def test_a_cycle_that_never_stands_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """After 25 steps; nor where there is no step, or where a last one had to be cut."""
     step = np.zeros(17)
-    step[0] = 1.1e-8 * mesh.local(SMALL.x)[0, 0]
+    step[0] = 1.1e-8 * periodic.local(SMALL.x)[0, 0]
     given: Any = SimpleNamespace(kernels=None)
     assert len(Moves(monkeypatch, [step.copy()] * 25).moves) == 25
-    assert collocation.solved(given, np.zeros(2), SMALL) is None
+    assert periodic.solved(given, np.zeros(2), SMALL) is None
     Moves(monkeypatch, [step.copy(), None])
-    assert collocation.solved(given, np.zeros(2), SMALL) is None
+    assert periodic.solved(given, np.zeros(2), SMALL) is None
 
 
 def test_equations_are_solved_to_their_own_scales() -> None:
@@ -493,18 +493,18 @@ def test_equations_are_solved_to_their_own_scales() -> None:
     whole = matrix.copy()
     whole[4, 4:] = 0.0
     scale = 10.0 ** rng.integers(-5, 5, size=6)
-    found = collocation.newton_step(at, columns, rows, right, scale)
+    found = periodic.newton_step(at, columns, rows, right, scale)
     assert found is not None
     np.testing.assert_allclose(found, np.linalg.solve(whole, right), rtol=1e-8)
-    assert collocation.newton_step(at, columns, rows, right * np.nan, scale) is None
-    assert collocation.newton_step(at, [columns[0], np.inf * columns[1]], rows, right, scale) is None
+    assert periodic.newton_step(at, columns, rows, right * np.nan, scale) is None
+    assert periodic.newton_step(at, [columns[0], np.inf * columns[1]], rows, right, scale) is None
     rows[1] = np.append(matrix[5, :4], [0.0, 1.0])
-    assert collocation.newton_step(at, [0 * columns[0], columns[1]], rows, right, scale) is None
+    assert periodic.newton_step(at, [0 * columns[0], columns[1]], rows, right, scale) is None
 
 
 def test_a_course_at_rest_has_even_intervals() -> None:
     """Nothing moves, and nothing is divided by it."""
-    found = mesh.mesh_for(lambda theta: np.zeros((len(theta), 2)), 5)
+    found = periodic.mesh_for(lambda theta: np.zeros((len(theta), 2)), 5)
     assert found == pytest.approx(np.linspace(0, 1, 6), abs=1e-12)
 
 
@@ -522,8 +522,8 @@ def test_keys_of_one_object_are_equal() -> None:
 
 
 def test_functions_are_made_once_and_the_oldest_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels_module, "_FUNCTIONS", 2)
-    kernels = kernels_module.Kernels(None, (), (), 1)
+    monkeypatch.setattr(equation_module, "_FUNCTIONS", 2)
+    kernels = equation_module.Kernels(None, (), (), 1)
     made: list[str] = []
 
     def make(name: str) -> Any:
@@ -535,7 +535,7 @@ def test_functions_are_made_once_and_the_oldest_go(monkeypatch: pytest.MonkeyPat
 
 
 def test_lags_are_numbers_parameters_or_functions() -> None:
-    kernels = kernels_module.Kernels(
+    kernels = equation_module.Kernels(
         lambda t, x, past, p: [-p.k * past[2][0]], (2.0, "tau", lambda x, p: x[0] * p.k), ("k", "tau"), 1
     )
     x, vector = np.array([3.0]), np.array([5.0, 7.0])
@@ -544,7 +544,7 @@ def test_lags_are_numbers_parameters_or_functions() -> None:
         assert np.asarray(kernels.still(x, vector)).tolist() == [-15.0]
     assert [kernels.uses(name) for name in ("k", "tau")] == [True, False]
     assert kernels.timed is False
-    assert kernels_module.Kernels(lambda t, x, past, p: [t - x[0]], (1.0,), (), 1).timed is True
+    assert equation_module.Kernels(lambda t, x, past, p: [t - x[0]], (1.0,), (), 1).timed is True
 
 
 # -- multipliers --------------------------------------------------------------------------------------------------
@@ -560,9 +560,9 @@ def multipliers(monkeypatch: pytest.MonkeyPatch, parts: list[np.ndarray]) -> Any
     back = np.repeat(np.arange(1 + len(parts)), size * size)
     kept = entries != 0
     linear = SimpleNamespace(entries=entries[kept], rows=rows[kept], columns=columns[kept], back=back[kept])
-    monkeypatch.setattr(collocation, "_linear", lambda kernels, vector, profile: linear)
+    monkeypatch.setattr(periodic, "_linear", lambda kernels, vector, profile: linear)
     given: Any = SimpleNamespace(kernels=None, vector=None)
-    return collocation.multipliers(given, cast(Any, SimpleNamespace(x=np.zeros(size))))
+    return periodic.multipliers(given, cast(Any, SimpleNamespace(x=np.zeros(size))))
 
 
 def test_multipliers_are_those_of_a_period(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from fluidcc.dde import Equation, solution
-from fluidcc.dde import settled as settled_module
-from fluidcc.dde.settled import _crossings, _repeating, _resolved, _scale, settled
+from fluidcc.dde import cycle as cycle_module
+from fluidcc.dde.cycle import _crossings, _repeating, _scale, _well_sampled, settled
 from fluidcc.errors import InputError
 
 TIMES = np.linspace(0.0, 96.0, 19_201)  # 24 periods, so that half of it has as many ups as downs
@@ -81,9 +81,9 @@ def test_samples_that_resolve_a_period_and_that_do_not() -> None:
     """Every second of 40 a period misses 1.2 % at the peaks of pchip's line, of 200 next to nothing."""
     for each, enough in ((200, True), (12, False)):
         times = np.arange(0, 40, PERIOD / each)
-        assert _resolved(times, wave(times), PERIOD) is enough
+        assert _well_sampled(times, wave(times), PERIOD) is enough
     early = np.where(TIMES < 50, np.sin(1e3 * TIMES), 1.0)[:, None] * wave()  # what was before does not count
-    assert _resolved(TIMES, early, PERIOD)
+    assert _well_sampled(TIMES, early, PERIOD)
 
 
 def test_the_scale_is_of_the_longest_lag_or_the_fastest_part() -> None:
@@ -127,9 +127,9 @@ def test_a_run_rests_where_it_moves_by_less_than_it_is_uncertain(
         heard.append(flat)
         return _crossings(equation, times, x, 1e-5)
 
-    monkeypatch.setattr(settled_module, "solve", lambda *_, **__: Run(error))
-    monkeypatch.setattr(settled_module, "_crossings", crossings)
-    found, words = settled_module._period(cast(Any, SimpleNamespace(states=("a", "b"))), None, 96.0, None)
+    monkeypatch.setattr(cycle_module, "solve", lambda *_, **__: Run(error))
+    monkeypatch.setattr(cycle_module, "_crossings", crossings)
+    found, words = cycle_module._period(cast(Any, SimpleNamespace(states=("a", "b"))), None, 96.0, None)
     assert heard == pytest.approx([flat])
     assert found is not None
     assert found[1] == pytest.approx(PERIOD, rel=1e-5)
@@ -137,9 +137,9 @@ def test_a_run_rests_where_it_moves_by_less_than_it_is_uncertain(
 
 
 def test_a_run_that_is_too_uncertain_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settled_module, "solve", lambda *_, **__: Run(5.1e-3))
+    monkeypatch.setattr(cycle_module, "solve", lambda *_, **__: Run(5.1e-3))
     with pytest.raises(InputError, match=r"limit_cycle: the run is uncertain by 0\.005 of"):
-        settled_module._period(cast(Any, SimpleNamespace(states=("a", "b"))), None, 96.0, None)
+        cycle_module._period(cast(Any, SimpleNamespace(states=("a", "b"))), None, 96.0, None)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from scipy.special import lambertw
 
 import fluidcc as fc
 from fluidcc.dde import fixed_points
-from fluidcc.dde import newton as newton_module
 from fluidcc.errors import InputError
 from tests.dde.equations import (
     BESIDE,
@@ -181,7 +180,7 @@ class Led:
         told = [self.to(row) for row in x]
         places = np.array([place for place, *_ in told], float)
         good, singular = (np.array([flags[k] for flags in told]) for k in (1, 2))
-        return newton_module.Found(places, good, 1e-12 + 0 * places, singular)
+        return fixed_points.Found(places, good, 1e-12 + 0 * places, singular)
 
 
 def test_equilibria_of_a_box_are_each_once_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:

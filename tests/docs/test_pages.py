@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from docs.pages import addresses, commands, errata, extension, found, gallery, results
-from docs.pages.words import escape
+from docs.pages import addresses, extension, found, gallery, results
+from docs.pages.found import escape
 from fluidcc.proofs.verdict.figure import status
 
 
@@ -56,7 +56,7 @@ def test_the_overview_counts() -> None:
 
 def test_errata_say_what_holds_under_a_condition_and_what_is_proved() -> None:
     """Notice a condition, or a theorem, that is lost on the way to the page that is cited."""
-    text = errata.page("HPCC, SIGCOMM 2019", results.load(results.CLAIMS).values())
+    text = found.erratum("HPCC, SIGCOMM 2019", results.load(results.CLAIMS).values())
     assert "`hpcc.counterexample.printed_lemma_iii_is_false`" in text
     assert "fewer than N flows" in text
     assert "`hpcc-a2-feasible`; `hpcc.pareto.load_at_most_capacity`" in text
@@ -89,7 +89,7 @@ def test_every_command_and_option_is_in_the_reference() -> None:
 
     from fluidcc.cli.app import app
 
-    text = commands.page()
+    text = extension.reference()
     group: Any = get_command(app)
     assert re.findall(r"^## (\S+)$", text, re.MULTILINE) == list(group.commands)
     for name, command in group.commands.items():

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from PIL import Image
 
-from docs.pages import results, stamps
+from docs.pages import results
 from fluidcc.proofs.verdict.figure import Figure, Result
 from tests.notebooks import nbformat
 
@@ -27,13 +27,13 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    monkeypatch.setattr(stamps, "ROOT", tmp_path)
+    monkeypatch.setattr(results, "ROOT", tmp_path)
     _forget()
     return tmp_path
 
 
 def _forget() -> None:
-    for cached in (stamps._tree, stamps._imported, stamps._code):
+    for cached in (results._tree, results._imported, results._code):
         cached.cache_clear()
 
 
@@ -50,23 +50,23 @@ def _forget() -> None:
     ],
 )
 def test_a_stamp_is_of_the_code_that_asks(house: Path, name: str, old: str, new: str, changes: bool) -> None:
-    before = stamps.stamp_of_module("fluidcc.proofs.one")
+    before = results.stamp_of_module("fluidcc.proofs.one")
     path = house / name
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new))
     _forget()
-    assert (stamps.stamp_of_module("fluidcc.proofs.one") != before) == changes
+    assert (results.stamp_of_module("fluidcc.proofs.one") != before) == changes
     _forget()
 
 
 def test_a_notebooks_stamp_is_of_its_code() -> None:
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 + 1"), nbformat.v4.new_markdown_cell("two")])
-    before = stamps.stamp_of_notebook(book)
+    before = results.stamp_of_notebook(book)
     book.cells[1].source = "a sum"
     book.cells[0].outputs = [nbformat.v4.new_output("execute_result", {"text/plain": "2"})]
-    assert stamps.stamp_of_notebook(book) == before
+    assert results.stamp_of_notebook(book) == before
     book.cells[0].source = "1 + 2"
-    assert stamps.stamp_of_notebook(book) != before
+    assert results.stamp_of_notebook(book) != before
 
 
 @pytest.mark.slow

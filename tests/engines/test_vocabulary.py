@@ -13,7 +13,7 @@ import sympy
 from fluidcc.contract.law import VOCABULARY, in_world
 from fluidcc.engines.common import scalars
 from fluidcc.engines.common.jit import kernel
-from fluidcc.theory.symbolic.world import World
+from fluidcc.theory.symbolic.system import World
 
 xp = np  # of the rules below
 VALUES = [-3.7e5, -2.0, -1.0, -1e-9, -0.0, 0.0, 1e-300, 1e-9, 0.3, 1.0, 2.0, 31.6, 700.0, 1.3e10]

@@ -14,16 +14,16 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.errors import InputError
-from fluidcc.explorer.latest import Latest, OutdatedError
+from fluidcc.explorer.places import Latest, OutdatedError
 from fluidcc.explorer.settings import Setting
 
 
 @pytest.fixture(autouse=True, scope="module")
 def loaded() -> None:
     """Panel and what needs it, which take seconds to import: not where tests are only collected."""
-    global answers, app, page, picture, places
+    global answers, app, places, plots
     pytest.importorskip("panel", reason="needs panel: pip install 'fluidcc[explore]'")
-    from fluidcc.explorer import answers, app, page, picture, places
+    from fluidcc.explorer import answers, app, places, plots
 
 
 def until(true: Callable[[], bool]) -> None:
@@ -313,14 +313,15 @@ def test_a_bad_part_of_an_address_leaves_the_other(
 ) -> None:
     monkeypatch.setattr(app, "Page", Still)
     made: list[app.Explorer] = []
+    build = app.Explorer
 
     def make(*given: Any, **options: Any) -> app.Explorer:
-        made.append(app.Explorer(*given, **options))
+        made.append(build(*given, **options))
         return made[0]
 
-    monkeypatch.setattr(page, "Explorer", make)
-    monkeypatch.setattr(page.pn.state, "_location", SimpleNamespace(search=search))
-    page.page()
+    monkeypatch.setattr(app, "Explorer", make)
+    monkeypatch.setattr(app.pn.state, "_location", SimpleNamespace(search=search))
+    app.page()
     place: Any = made[0]._place
     assert made[0].setting.text("flows") == flows
     assert sum(job is made[0]._beside._answering for job, _ in place.jobs) == kept
@@ -334,19 +335,19 @@ def test_a_bad_part_of_an_address_leaves_the_other(
 def test_a_thinned_line_covers_the_same_pixels() -> None:
     """In each column of pixels the least and the largest value are those of all samples; short lines stay whole."""
     values = np.random.default_rng(3).normal(size=100_000)
-    seen = picture.extremes(values)
-    assert seen.size <= 2 * picture.COLUMNS + 2
+    seen = plots.extremes(values)
+    assert seen.size <= 2 * plots.COLUMNS + 2
     assert {0, values.size - 1} <= set(seen)
-    edges = [*range(0, values.size, values.size // picture.COLUMNS + 1), values.size]
+    edges = [*range(0, values.size, values.size // plots.COLUMNS + 1), values.size]
     for begin, end in pairwise(edges):
         inside = values[seen[(seen >= begin) & (seen < end)]]
         assert (inside.min(), inside.max()) == (values[begin:end].min(), values[begin:end].max())
-    assert np.array_equal(picture.extremes(values[:1000]), np.arange(1000))
+    assert np.array_equal(plots.extremes(values[:1000]), np.arange(1000))
 
 
 @pytest.mark.parametrize(("value", "top"), [(0, 1), (np.nan, 1), (1, 1), (1.01, 1.2), (99, 100), (240e3, 250e3)])
 def test_axes_end_at_round_values(value: float, top: float) -> None:
-    assert picture.rounded_up(value) == pytest.approx(top)
+    assert plots.rounded_up(value) == pytest.approx(top)
 
 
 @pytest.mark.slow

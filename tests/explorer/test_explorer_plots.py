@@ -9,13 +9,9 @@ import pytest
 
 pytest.importorskip("bokeh", reason="needs bokeh: pip install 'fluidcc[explore]'")
 
-from fluidcc.explorer.answers import Answer
-from fluidcc.explorer.chart import Chart
-from fluidcc.explorer.chart_plot import ChartPlot
-from fluidcc.explorer.distribution_plot import DistributionPlot
-from fluidcc.explorer.root_plot import RootPlot, symlog
+from fluidcc.explorer.answers import Answer, Chart
+from fluidcc.explorer.plots import ChartPlot, DistributionPlot, QueuePlot, RatePlot, RootPlot, symlog
 from fluidcc.explorer.settings import Setting
-from fluidcc.explorer.time_plots import QueuePlot, RatePlot
 from fluidcc.explorer.views import RootMap, Run
 
 TIMES = np.linspace(0.0, 0.020, 201)

@@ -12,9 +12,8 @@ pytest.importorskip("panel", reason="needs panel: pip install 'fluidcc[explore]'
 import panel as pn
 
 from fluidcc import units
-from fluidcc.explorer.board import TIPS, Board
+from fluidcc.explorer.board import TIPS, Board, Rows
 from fluidcc.explorer.devices import Devices
-from fluidcc.explorer.rows import Rows
 from fluidcc.explorer.settings import Setting, schemes
 
 

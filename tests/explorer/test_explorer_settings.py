@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 import fluidcc as fc
 from fluidcc.errors import InputError
-from fluidcc.explorer.chart import Chart, Charts, default_axes
-from fluidcc.explorer.knobs import MARKING, SCHEME
+from fluidcc.explorer.answers import Chart, Charts, default_axes
 from fluidcc.explorer.python_text import python_of
-from fluidcc.explorer.settings import Setting, preset_names, schemes
+from fluidcc.explorer.settings import MARKING, SCHEME, Setting, preset_names, schemes
 from fluidcc.scenario.model import resolve
 from fluidcc.scenario.parameters import specs
 

@@ -10,8 +10,8 @@ import pytest
 import fluidcc as fc
 from fluidcc.errors import InputError
 from fluidcc.explorer import answers as explorer_answers
-from fluidcc.explorer import chart, views
-from fluidcc.explorer.answers import answers
+from fluidcc.explorer import views
+from fluidcc.explorer.answers import Charts, answers, default_axes
 from fluidcc.explorer.settings import Setting
 
 
@@ -78,9 +78,9 @@ def test_where_nothing_can_be_linearised_it_says_why(scheme: str, said: str) -> 
 
 def test_the_chart_agrees_with_single_points() -> None:
     """Of a grid that is worked out at once, four points each by themselves; and values moved without compiling."""
-    charts = chart.Charts()
+    charts = Charts()
     setting = Setting().moved("kmin", "20KB")
-    axes = chart.default_axes(setting)
+    axes = default_axes(setting)
     assert axes == ("flows", "feedback_delay")
     charts.of(Setting(), axes)
     began = time.process_time()
@@ -98,7 +98,7 @@ def test_the_chart_agrees_with_single_points() -> None:
 
 
 def test_a_chart_is_kept_while_only_its_point_moves() -> None:
-    charts = chart.Charts()
+    charts = Charts()
     first = charts.of(Setting("hpcc"), ("flows", "delay"))
     assert first.root.size == 0
     assert "in jumps" in first.why

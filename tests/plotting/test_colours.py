@@ -12,11 +12,10 @@ from matplotlib import style as matplotlib_style
 from matplotlib.colors import to_hex
 
 from fluidcc.contract import registry
-from fluidcc.explorer.picture import COLOURS as OF_EXPLORER
+from fluidcc.explorer.plots import COLOURS as OF_EXPLORER
 from fluidcc.plotting import style
 from fluidcc.plotting.colours import ENGINES, SCHEMES, SERIES, scheme_colours
-from fluidcc.plotting.evaluations import bar_panel
-from fluidcc.plotting.fabrics import slowdown_panel
+from fluidcc.plotting.fabrics import bar_panel, slowdown_panel
 from proofs.acc.common import COLOURS as OF_ACC
 from tests.plotting.test_style import APART, SEEN, lab
 

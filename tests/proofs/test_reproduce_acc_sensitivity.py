@@ -37,7 +37,7 @@ def test_slowdowns(name, tmp_path):
 def test_figures_of_one_traffic_share_their_runs(tmp_path, monkeypatch):
     """The ACC of Figs. 13 to 16 and 18 is one run a seed; who asks for other variants finds it."""
     first = datacenter.study("web-search", ("ACC",), tmp_path, quick=True)
-    monkeypatch.setattr("fluidcc.workloads.fabrics.evaluate.run", None)  # not run again
+    monkeypatch.setattr("fluidcc.workloads.fabrics.study.run", None)  # not run again
     again = datacenter.study("web-search", ("ACC",), tmp_path, quick=True)
     np.testing.assert_array_equal(
         first.runs[0].slowdown["completion"].values, again.runs[0].slowdown["completion"].values

@@ -8,7 +8,7 @@ import pytest
 from fluidcc.proofs.fairness import datacenter, fig10
 from fluidcc.proofs.shared import fabric_checks
 from fluidcc.proofs.shared.slowdowns import Compared
-from fluidcc.workloads.fabrics.evaluate import fabric
+from fluidcc.workloads.fabrics.study import fabric
 from tests.proofs.fabric_studies import SIZES, study_of
 from tests.proofs.figures import made
 
@@ -44,7 +44,7 @@ def test_a_mixed_workload_fills_every_bin_up_to_its_largest_flow():
 
 def test_figures_of_one_traffic_share_their_runs(folder, monkeypatch):
     first = datacenter.study("hadoop", folder, quick=True)
-    monkeypatch.setattr("fluidcc.workloads.fabrics.evaluate.run", None)  # not run again
+    monkeypatch.setattr("fluidcc.workloads.fabrics.study.run", None)  # not run again
     again = datacenter.study("hadoop", folder, quick=True)
     assert again.schemes == first.schemes
     for one, other in zip(first.runs, again.runs, strict=True):

@@ -21,7 +21,7 @@ def found(tmp_path_factory):
 def test_runs_are_kept_beside_the_figure(found, monkeypatch):
     study, folder = found
     assert len(list((folder / "tiny-runs").iterdir())) == 4
-    monkeypatch.setattr("fluidcc.workloads.fabrics.evaluate.run", None)  # not run again
+    monkeypatch.setattr("fluidcc.workloads.fabrics.study.run", None)  # not run again
     rows = [(0, 2, 0, "10KB"), (1, 2, 0, "50KB"), (2, 0, 0, "1KB")]
     again = kept_fabric(FIGURE, folder, "hpcc,dcqcn", "leaf-spine:2x1x2", flows=rows, seeds=2)
     for one, other in zip(study.runs, again.runs, strict=True):

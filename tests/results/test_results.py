@@ -29,7 +29,7 @@ from fluidcc.results.metrics import Oscillation
 from fluidcc.results.trace import Trace, trace_of
 from fluidcc.studies.fitting.measured import Measured
 from fluidcc.studies.fitting.result import Estimate
-from fluidcc.studies.sweeps.branches import branches_of
+from fluidcc.studies.sweeps.hysteresis import branches_of
 from fluidcc.studies.tuning.goal import Goal, Objective
 from fluidcc.studies.tuning.race import MEASURES, Racer, Rule
 from fluidcc.studies.tuning.result import Candidate

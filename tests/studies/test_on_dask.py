@@ -21,7 +21,7 @@ import pytest
 import fluidcc as fc
 from fluidcc.cli.app import run as run_command
 from fluidcc.engines.run_many import Place, SchedulerError, StoppedError, connected, run_all
-from fluidcc.workloads.fabrics import evaluate
+from fluidcc.workloads.fabrics import study
 
 dask = pytest.importorskip("dask", reason="Dask is an optional extra")
 distributed = pytest.importorskip("distributed", reason="Dask is an optional extra")
@@ -36,7 +36,7 @@ def cluster() -> Iterator[Any]:
     """Two workers, each a process with one thread, forked from one that has imported what they need."""
     with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
         get_mp_context()  # names what Dask would import there
-        imported = ["distributed", "xarray", "jax", "numba", "fluidcc.cli.app", "fluidcc.workloads.fabrics.evaluate"]
+        imported = ["distributed", "xarray", "jax", "numba", "fluidcc.cli.app", "fluidcc.workloads.fabrics.study"]
         multiprocessing.set_forkserver_preload(imported)
         with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as made:
             yield made
@@ -69,7 +69,7 @@ def test_a_fabric_is_that_of_threads_and_is_kept_here(
     def never(*_: Any, **__: Any) -> Any:
         raise AssertionError("is run again")
 
-    monkeypatch.setattr(evaluate, "run", never)
+    monkeypatch.setattr(study, "run", never)
     assert same(fc.fabric("hpcc,dcqcn", SHAPE, **options, dask=address, folder=tmp_path), found)
     assert same(fc.fabric("hpcc,dcqcn", SHAPE, **options, folder=tmp_path), found)
 
@@ -139,13 +139,13 @@ def test_the_command_prints_the_same(
 
 def patched(monkeypatch: pytest.MonkeyPatch, before: Callable[[], None]) -> None:
     """Something is done before each run of a fabric, on its worker."""
-    run = evaluate.run
+    run = study.run
 
     def other(*given: Any, **options: Any) -> Any:
         before()
         return run(*given, **options)
 
-    monkeypatch.setattr(evaluate, "run", other)
+    monkeypatch.setattr(study, "run", other)
 
 
 @pytest.mark.slow

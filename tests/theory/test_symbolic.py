@@ -17,7 +17,7 @@ from fluidcc.errors import InputError
 from fluidcc.scenario.model import resolve
 from fluidcc.schemes.hpcc import symbolic as hpcc
 from fluidcc.theory.symbolic import model
-from fluidcc.theory.symbolic.world import World, _decay
+from fluidcc.theory.symbolic.system import World, _decay
 
 SAME = 1e-12
 

@@ -14,8 +14,7 @@ from jax import Array
 from fluidcc.compiling.functions import OLDER_FUSION, per_shape
 from fluidcc.compiling.settings import our_settings, warn_if_late
 from fluidcc.dde.history import constant_past
-from fluidcc.dde.methods import METHODS
-from fluidcc.dde.stepping import Carry, Clock, Loop, advance
+from fluidcc.dde.stepping import METHODS, Carry, Clock, Loop, advance
 from fluidcc.engines.fluid import adaptive_run, running_statistics
 from fluidcc.engines.fluid.classes import system_of
 from fluidcc.engines.fluid.network import Network, with_points

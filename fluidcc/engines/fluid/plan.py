@@ -12,7 +12,7 @@ from jax.core import Tracer
 
 from fluidcc.contract.registry import fluid_of
 from fluidcc.dde.history import ring_depth
-from fluidcc.dde.methods import method_named
+from fluidcc.dde.stepping import method_named
 from fluidcc.engines.fluid.network import Group, Network, needs
 from fluidcc.errors import InputError
 from fluidcc.results.memory import limit, require

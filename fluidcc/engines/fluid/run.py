@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fluidcc.contract.registry import fluid_of
-from fluidcc.dde.methods import method_named
+from fluidcc.dde.stepping import method_named
 from fluidcc.engines.fluid.engine import Outcome, execute, longest_wait
 from fluidcc.engines.fluid.metrics import metrics_of, queue_statistics
 from fluidcc.engines.fluid.network import Network, answer_delay, network_of

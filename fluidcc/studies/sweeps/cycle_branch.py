@@ -1,13 +1,15 @@
 """Limit cycles of a scenario's fluid followed over a parameter, stable or not, with the folds where both meet.
 
 A run finds a first cycle; from there `fluidcc.dde.orbit_branch` continues without runs. So also the unstable cycle is
-found that lies between a stable equilibrium and a stable cycle, and where the two cycles meet and vanish.
+found that lies between a stable equilibrium and a stable cycle, and where the two cycles meet and vanish. The law of a
+scenario, its limits and what flows observe are those of the fluid engine (`control.states`).
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any, ClassVar
 
 import jax
@@ -16,10 +18,12 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.builders.names import format_value
+from fluidcc.compiling.functions import per_shape
 from fluidcc.compiling.settings import our_settings
 from fluidcc.dde.equation import Array
-from fluidcc.dde.orbit import Orbit, solve_orbit
+from fluidcc.dde.orbit import Limited, Orbit, Rates, solve_orbit
 from fluidcc.dde.orbit_branch import Branch, follow
+from fluidcc.engines.fluid.classes import system_of
 from fluidcc.engines.fluid.network import REASONS, Network
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
@@ -32,13 +36,123 @@ from fluidcc.studies.sweeps.chart import RootFinder
 from fluidcc.studies.sweeps.grid import grid_of
 from fluidcc.surface import constructor, public
 from fluidcc.theory.control.limit_cycle import last_period
-from fluidcc.theory.control.orbit_law import FluidLaw, check_one_link, observed_of, states_of
+from fluidcc.theory.control.newton import jacobian
+from fluidcc.theory.control.states import States
 from fluidcc.units import TIME, quantity, whole
 
 STEPS = 1000  # of a period: DCQCN's periods then lie within 1e-4 of their limit, and folds within 1e-4
 SMALLEST = 0.02  # of the first cycle's oscillation: a smaller cycle counts as an equilibrium
 _ASIDE = 1e-4  # of a value, for derivatives by it: columns of a network are almost linear in it
 _VALUES = 101  # at which equilibria are looked at
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class FluidLaw:
+    """A `Law` of a network.
+
+    Parameters
+    ----------
+    network : Network
+        Of plain numbers, each column (rows, 1); one queue.
+    tangent : Network
+        Its derivative by the parameter.
+    observed : ndarray
+        As `observed_of` gives it.
+    """
+
+    network: Network
+    tangent: Network
+    observed: Array
+
+    @property
+    def lag(self) -> tuple[float, float]:
+        """The lag [s], and its derivative by the parameter."""
+        return _number(self.network.marking_lag), _number(self.tangent.marking_lag)
+
+    @property
+    def jump(self) -> tuple[int, float, float]:
+        """Marking jumps at kmax: the queue's row, that queue [bytes], and its derivative by the parameter."""
+        rows = self.states.delayed_inputs.delayed_inputs
+        queue = next(k for k, read in enumerate(rows) if read.row < self.network.queues)
+        return queue, _number(self.network.kmax), _number(self.tangent.kmax)
+
+    @property
+    def flows(self) -> float:
+        """Number of flows."""
+        return _number(self.network.multiplicity)
+
+    @cached_property
+    def states(self) -> States:
+        """States of the network by rows."""
+        return states_of(self.network, 1)
+
+    def rates(self, x: Array, u: Array) -> Rates:
+        """Right-hand side at states (places, n) and observed values (places, k)."""
+        with our_settings():
+            found = _rates(self.network, self.tangent, jnp.asarray(x.T), jnp.asarray(u.T), points=len(x))
+            return Rates(*(np.moveaxis(np.asarray(each), -1, 0) for each in found))
+
+    def limits(self, x: Array) -> Limited:
+        """Put states (places, n) back within limits: no queue below 0, no rate above the line's."""
+        with our_settings():
+            found = _limits(self.network, self.tangent, jnp.asarray(x.T), points=len(x))
+            return Limited(*(np.moveaxis(np.asarray(each), -1, 0) for each in found))
+
+
+def observed_of(network: Network) -> Array:
+    """Return the matrix from states to what flows observe, of which all are observed equally late."""
+    with our_settings():
+        states = states_of(network, 1)
+        return np.asarray(jacobian(states.observed, jnp.ones((len(states.names), 1))))[:, :, 0]
+
+
+def _number(column: Any) -> float:
+    return float(np.ravel(column)[0])
+
+
+def states_of(network: Network, points: int) -> States:
+    """States of a network by rows, at so many points."""
+    return States(system_of(network, points, jnp.asarray(np.inf)))
+
+
+@per_shape(rooms=("fluid", "equilibrium"))
+def _rates(network: Network, tangent: Network, x: Any, u: Any, *, points: int) -> Any:
+    def slope(network: Network, both: Any) -> Any:
+        return states_of(network, points).slope(both[: len(x)], both[len(x) :])
+
+    both = jnp.concatenate([x, u])
+    by = jax.jvp(lambda network: slope(network, both), (network,), (tangent,))[1]
+    slopes = jacobian(lambda both: slope(network, both), both)
+    return slope(network, both), slopes[:, : len(x)], slopes[:, len(x) :], by
+
+
+@per_shape(rooms=("fluid", "equilibrium"))
+def _limits(network: Network, tangent: Network, x: Any, *, points: int) -> Any:
+    def limited(network: Network, x: Any) -> Any:
+        return states_of(network, points).projected(x)
+
+    by = jax.jvp(lambda network: limited(network, x), (network,), (tangent,))[1]
+    return limited(network, x), jacobian(lambda x: limited(network, x), x), by
+
+
+def check_one_link(network: Network) -> None:
+    """Refuse networks with several links, lags or classes of flows.
+
+    Raises
+    ------
+    InputError
+    """
+    if network.queues != 1 or len(network.flows) != 1:
+        raise InputError(
+            f"cycle_branch: {network.queues} links and {len(network.flows)} classes of flows; one link and one class "
+            "can be followed: write incast(1, multiplicity=n)"
+        )
+    if network.own_lag is not None or network.queueing:
+        raise InputError(
+            "cycle_branch: what flows observe is as old as the queue is long; give one constant lag by "
+            "feedback_delay to a scheme of rates, for example DCQCN(feedback_delay='50us') (schemes with windows or "
+            "several lags cannot be followed)"
+        )
 
 
 class Laws:

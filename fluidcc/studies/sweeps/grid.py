@@ -1,8 +1,10 @@
-"""The values of a sweep: names, axes, and the columns of all their combinations."""
+"""The grid of a sweep: values by name, all their combinations, and blocks of points that follow each other."""
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -109,3 +111,55 @@ def axis_text(name: str, values: Any) -> str:
     """Ends and number of the values of an axis, for people."""
     ends = [format_value(name, float(values[at])) for at in (0, -1)]
     return f"{ends[0]} to {ends[1]}, {len(values)} values" if len(values) > 1 else ends[0]
+
+
+@dataclasses.dataclass(frozen=True)
+class Blocks:
+    """Equal blocks of a grid, but for those at its edge.
+
+    A block is whole along the last axes, a piece of one axis, and a single value of those before; so its points follow
+    each other, and it is a chunk of an array over the grid.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of the grid.
+    block : tuple of int
+        Of a block.
+    """
+
+    shape: tuple[int, ...]
+    block: tuple[int, ...]
+
+    @property
+    def points(self) -> int:
+        """Points of a whole block."""
+        return math.prod(self.block)
+
+    def parts(self) -> list[slice]:
+        """The points of each block, counted as in `Grid.columns`."""
+        stops = []
+        counts = [-(-length // size) for length, size in zip(self.shape, self.block, strict=True)]
+        for at in np.ndindex(*counts):
+            lengths = [min(size, length - k * size) for k, size, length in zip(at, self.block, self.shape, strict=True)]
+            stops.append(math.prod(lengths))
+        ends = np.cumsum(stops)
+        return [slice(int(end) - count, int(end)) for end, count in zip(ends, stops, strict=True)]
+
+    def box(self, part: slice) -> tuple[slice, ...]:
+        """Return the slices of the grid that the points of a block fill."""
+        first = np.unravel_index(part.start, self.shape)
+        last = np.unravel_index(part.stop - 1, self.shape)
+        return tuple(slice(int(a), int(b) + 1) for a, b in zip(first, last, strict=True))
+
+
+def blocks_of(shape: tuple[int, ...], most: int) -> Blocks:
+    """Blocks of at most so many points, about equal along the axis that is cut."""
+    block, room = [1] * len(shape), max(1, most)
+    for axis in reversed(range(len(shape))):
+        pieces = -(-shape[axis] // room)
+        block[axis] = -(-shape[axis] // pieces)
+        if pieces > 1:
+            break
+        room //= shape[axis]
+    return Blocks(shape, tuple(block))

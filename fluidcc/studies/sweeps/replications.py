@@ -31,10 +31,18 @@ from fluidcc.progress import Bar
 from fluidcc.results.grid import Grid
 from fluidcc.results.schema import METRICS
 from fluidcc.scenario.model import Scenario, resolve
-from fluidcc.studies.sweeps.blocks import blocks_of
-from fluidcc.studies.sweeps.grid import check_takes
-from fluidcc.studies.sweeps.layout import COUNTS, FLOW, SEED, attributes_of, coordinates_of, variables_of, with_reasons
-from fluidcc.studies.sweeps.store import Store, unfinished
+from fluidcc.studies.sweeps.grid import blocks_of, check_takes
+from fluidcc.studies.sweeps.store import (
+    COUNTS,
+    FLOW,
+    SEED,
+    Store,
+    attributes_of,
+    coordinates_of,
+    unfinished,
+    variables_of,
+    with_reasons,
+)
 from fluidcc.units import TIME, Rate, interval, quantity, whole
 from fluidcc.version import VERSION
 
@@ -319,7 +327,7 @@ def _packet_runner(scenario: Scenario, draws: Draws, look: Callable[[float], Non
 
 
 def _signature(points: Points, draws: Draws, grid: Grid) -> dict[str, str]:
-    """Return what the numbers depend on, in parts as `fluidcc.studies.sweeps.signature` does for the fluid's."""
+    """Return what the numbers depend on, in parts as `signature_of` does for the fluid's."""
     digest = hashlib.sha256(grid.signature().encode())
     for scenario in points.scenarios:
         digest.update((to_toml(scenario) if scenario is not None else "none").encode())

@@ -33,12 +33,19 @@ from fluidcc.studies.sweeps.batch import (
     sampled_error,
     take,
 )
-from fluidcc.studies.sweeps.blocks import blocks_of
-from fluidcc.studies.sweeps.grid import grid_of
-from fluidcc.studies.sweeps.layout import FLOW, Variable, attributes_of, coordinates_of, variables_of
+from fluidcc.studies.sweeps.grid import blocks_of, grid_of
 from fluidcc.studies.sweeps.result import SweepResult
-from fluidcc.studies.sweeps.signature import signature_of
-from fluidcc.studies.sweeps.store import Store, check_store, unfinished
+from fluidcc.studies.sweeps.store import (
+    FLOW,
+    Store,
+    Variable,
+    attributes_of,
+    check_store,
+    coordinates_of,
+    signature_of,
+    unfinished,
+    variables_of,
+)
 from fluidcc.surface import public
 from fluidcc.units import TIME, quantity
 

@@ -1,30 +1,140 @@
-"""Results on disk while they come in, so that an interrupted sweep loses nothing and can go on.
+"""The dataset of a sweep, and its store on disk while results come in, so that an interrupted sweep can go on.
 
-A Zarr folder that `xarray.open_zarr` opens: the sweep's dataset, over its grid, one Zarr chunk for each chunk of the
+A store is a Zarr folder that `xarray.open_zarr` opens: the dataset over its grid, one Zarr chunk for each chunk of the
 sweep; a point that is not done has reason -1. The folder appears whole, Zarr writes each file whole or not at all
 (since 3.1.3), and a chunk's reasons come last: so it may be killed at any moment.
 """
 
 from __future__ import annotations
 
+import hashlib
+import importlib.metadata
 import os
 import shutil
 import uuid
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
+from fluidcc.builders.names import unit_of
+from fluidcc.builders.toml_file import to_toml
+from fluidcc.compiling.folder import processor
+from fluidcc.compiling.functions import sources
+from fluidcc.compiling.identity import code_of, digest_of
+from fluidcc.engines.fluid.network import REASONS
+from fluidcc.engines.fluid.plan import Plan
 from fluidcc.errors import InputError
 from fluidcc.files import check_writable
 from fluidcc.results.grid import Grid
+from fluidcc.results.schema import METRICS
 from fluidcc.scenario.model import Scenario
-from fluidcc.studies.sweeps.blocks import Blocks
-from fluidcc.studies.sweeps.layout import FLOW, PENDING, SEED, Variable, attributes_of, coordinates_of, variables_of
+from fluidcc.studies.sweeps.batch import Batch
+from fluidcc.studies.sweeps.grid import Blocks
+from fluidcc.version import VERSION
 
+PENDING = -1  # reason of a point that is not done
+FLOW, SEED = "flow", "seed"
+COUNTS = {"seeds": "runs with different seeds", "by_packets": "of these, run by packets"}
+_DIGITS = 16
 _ATTEMPTS = "*.partial"  # what Zarr leaves of a file that it was writing
+
+
+class Variable(NamedTuple):
+    """A variable over the grid."""
+
+    dims: tuple[str, ...]
+    attrs: dict[str, Any]
+    missing: Any  # what it is where nothing is known yet; of its type
+
+
+def variables_of(grid: Grid, seeds: int = 0, errors: bool = False) -> dict[str, Variable]:
+    """Return the variables of each point, by name.
+
+    With seeds also each metric's standard error and its value by seed; with ``errors`` also those of the steps.
+
+    Raises
+    ------
+    InputError
+        If a swept name is that of a result.
+    """
+    names = tuple(grid.axes)
+    found = {
+        name: Variable(names, {"units": unit, "long_name": text}, np.float64(np.nan))
+        for name, (unit, text) in METRICS.items()
+    }
+    for name, (unit, text) in METRICS.items() if seeds else ():
+        error = {"units": unit, "long_name": f"{text}, standard error of the mean over seeds"}
+        found[f"{name}_se"] = Variable(names, error, np.float64(np.nan))
+        each = {"units": unit, "long_name": f"{text}, by seed"}
+        found[f"{name}_by_seed"] = Variable((*names, SEED), each, np.float64(np.nan))
+    if seeds:
+        for name, text in COUNTS.items():
+            found[name] = Variable(names, {"units": "1", "long_name": text}, np.int32(0))
+    for name, text in (("queue", "mean queue"), ("rate", "mean rates")) if errors else ():
+        told = {"units": "1", "long_name": f"{text}, relative difference to the run to ten times the tolerance"}
+        found[f"{name}_error_rel"] = Variable(names, told, np.float64(np.nan))
+    rate = {"units": "bytes/s", "long_name": "mean sending rate"}
+    found["rate_bytes_per_s"] = Variable((*names, FLOW), rate, np.float64(np.nan))
+    meanings = {"flag_values": list(range(len(REASONS))), "flag_meanings": "; ".join(REASONS)}
+    found["reason"] = Variable(names, {"units": "1", "long_name": "why a point failed", **meanings}, np.int32(PENDING))
+    taken = next((name for name in names if name in found or name in (FLOW, SEED)), None)
+    if taken is not None:
+        raise InputError(f"over {taken}: a result has that name; give the argument of make_scenario another")
+    return found
+
+
+def with_reasons(variables: dict[str, Variable], meanings: list[str]) -> dict[str, Variable]:
+    """The same with other reasons why a point failed, in words."""
+    old = variables["reason"]
+    told = {
+        "flag_values": list(range(len(meanings))),
+        "flag_meanings": "; ".join(m.replace(";", ",") for m in meanings),
+    }
+    return variables | {"reason": old._replace(attrs=old.attrs | told)}
+
+
+def coordinates_of(grid: Grid, scenario: Scenario, seeds: int = 0) -> dict[str, tuple[str, Any, dict[str, Any]]]:
+    """Swept values with their units, the flows' names, and the seeds."""
+    found: dict[str, tuple[str, Any, dict[str, Any]]] = {
+        name: (name, values, {"units": unit} if (unit := unit_of(name)) else {}) for name, values in grid.axes.items()
+    }
+    found[FLOW] = (FLOW, [flow.name or f"flow {i}" for i, flow in enumerate(scenario.flows)], {})
+    return found | ({SEED: (SEED, np.arange(1, seeds + 1), {})} if seeds else {})
+
+
+def attributes_of(scenario: Scenario) -> dict[str, Any]:
+    """Return the attributes of a sweep that are known before it runs."""
+    # With several schemes, the lowest target utilisation.
+    target = min(float(getattr(flow.scheme, "target_utilisation", 1.0)) for flow in scenario.flows)
+    return {"scenario": to_toml(scenario), "target_utilisation": target}
+
+
+def words(attrs: Mapping[str, Any]) -> list[str]:
+    """Meanings of the numbers in ``reason``, of a result of this version or an earlier one."""
+    return str(attrs.get("flag_meanings", "; ".join(REASONS))).split("; ")
+
+
+def signature_of(batch: Batch, plan: Plan, grid: Grid) -> dict[str, str]:
+    """Texts and digests of what the numbers of all points depend on: a store goes on only where they are the same."""
+    leaves, structure = jax.tree.flatten(batch.network)
+    digest = hashlib.sha256(f"{structure} {grid.signature()}".encode())
+    for each in (*leaves, batch.reasons, batch.payload):
+        values = np.asarray(each)
+        digest.update(f"{values.dtype} {values.shape}".encode() + values.tobytes())
+    schemes = {type(flow.scheme) for flow in batch.scenario.flows}
+    versions = [f"{name} {importlib.metadata.version(name)}" for name in ("jax", "jaxlib", "numpy")]
+    return {
+        "settings of the points": digest.hexdigest()[:_DIGITS],
+        "horizon, window, step, method and precision": digest_of(repr(plan))[:_DIGITS],
+        "metrics": digest_of(*METRICS)[:_DIGITS],
+        "equations": digest_of(sources(), code_of((), schemes))[:_DIGITS],
+        "versions": ", ".join([f"fluidcc {VERSION}", *versions]),
+        "processor": f"{jax.default_backend()} {digest_of(*processor())[:_DIGITS]}",
+    }
 
 
 def check_store(path: str | Path, resume: bool) -> None:
@@ -57,7 +167,7 @@ class Store:
     blocks : Blocks
         Chunks of a new store; an existing one keeps its own.
     signature : mapping
-        What is run, by `fluidcc.studies.sweeps.signature`; a store of another run is refused.
+        What is run, as `signature_of` says; a store of another run is refused.
     resume : bool
         Whether to go on with an existing store; otherwise one must not exist.
     variables : mapping of Variable

@@ -9,7 +9,7 @@ import numpy as np
 
 from fluidcc.errors import InputError
 from fluidcc.results.schema import METRICS
-from fluidcc.studies.sweeps.constraints import Constraint, parse_constraint
+from fluidcc.studies.sweeps.result import Constraint, parse_constraint
 from fluidcc.units import TIME
 
 SETTLING = "settling_time"
@@ -137,7 +137,7 @@ def goal_of(
     InputError
         If there is no such metric, or a constraint cannot be read.
     """
-    from fluidcc.studies.sweeps.constraints import FAIR, USED
+    from fluidcc.studies.sweeps.result import FAIR, USED
 
     metrics = [objective] if isinstance(objective, str) else list(objective)
     if not metrics or len(set(metrics)) < len(metrics):

@@ -29,10 +29,9 @@ from fluidcc.studies.tuning.race import (
 from fluidcc.studies.tuning.space import Point, Space, point_of, space_of
 from fluidcc.surface import keywords, public
 from fluidcc.units import whole
-from fluidcc.workloads.collectives.evaluate import collective
-from fluidcc.workloads.fabrics.evaluate import fabric
+from fluidcc.workloads.collectives.study import collective
 from fluidcc.workloads.fabrics.shapes import named_topology
-from fluidcc.workloads.fabrics.study import LARGE, SMALL
+from fluidcc.workloads.fabrics.study import LARGE, SMALL, fabric
 from fluidcc.workloads.fabrics.topology import Topology
 from fluidcc.workloads.fabrics.traffic import Traffic
 

@@ -15,7 +15,7 @@ from fluidcc.progress import Bar
 from fluidcc.results.metrics import most_loaded
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario
-from fluidcc.studies.sweeps.constraints import Constraint
+from fluidcc.studies.sweeps.result import Constraint
 from fluidcc.studies.tuning.cases import in_words
 from fluidcc.studies.tuning.evaluate import SAMPLES, Evaluator, Key, Row, settled
 from fluidcc.studies.tuning.goal import SETTLING, Goal

@@ -235,8 +235,8 @@ class OnFabric:
 
     def rows(self, seeds: Sequence[int]) -> tuple[list[Row], dict[str, str], tuple[int, int]]:
         """Run all settings; return the numbers, the cases in words, and how many small and large flows there were."""
-        from fluidcc.workloads.collectives.evaluate import collective
-        from fluidcc.workloads.fabrics.evaluate import fabric
+        from fluidcc.workloads.collectives.study import collective
+        from fluidcc.workloads.fabrics.study import fabric
 
         others = [name for name in self.options if name != PRESENT]
         sent = fabric(

@@ -14,7 +14,7 @@ from fluidcc.engines.run_many import SchedulerError, connected
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.scenario.model import Scenario, resolve
-from fluidcc.studies.sweeps.constraints import Constraint
+from fluidcc.studies.sweeps.result import Constraint
 from fluidcc.studies.tuning.choice import Proof, candidate_of
 from fluidcc.studies.tuning.evaluate import Evaluator, Measured, engine_draws
 from fluidcc.studies.tuning.front import front_of, knee_of

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fluidcc.dde.characteristic import Abscissa, abscissa
-from fluidcc.dde.critical import critical_delay
+from fluidcc.dde.response import critical_delay
 from fluidcc.errors import InputError, NoClosedFormError
 from fluidcc.results.text import label, shown
 from fluidcc.scenario import html

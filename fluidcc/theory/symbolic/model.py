@@ -159,10 +159,10 @@ def symbolic(
     scenario = thresholds_in_bytes(resolve(incast(flows, scheme=scheme, **given)))
     flow = scenario.flows[0]
     known = scheme_of(flow.scheme)
-    from fluidcc.theory.symbolic import rates
+    from fluidcc.theory.symbolic.system import System, has_slope, write_law
 
     side = known.module("symbolic")
-    if side is None and not rates.has_slope(known):
+    if side is None and not has_slope(known):
         able = ", ".join(name for name in built_in() if scheme_named(name).module("symbolic") is not None)
         fluid, lacks = known.fluid, f"has no {known.file('symbolic')}"
         why = "acts in jumps, as ACKs come, and " if fluid is not None and fluid.jump is not None else ""
@@ -172,11 +172,9 @@ def symbolic(
         )
     if getattr(flow.scheme, "mechanisms", False):
         raise InputError("symbolic: Variable AI and Sampling Frequency count and draw; leave them out")
-    from fluidcc.theory.symbolic.system import System
-
     one = System(scenario, binder(scenario)(flow))
     if side is None:
-        rates.equations(one, known)
+        write_law(one, known)
     else:
         side.equations(one)
     return _solved(known.name, one)
@@ -185,7 +183,7 @@ def symbolic(
 def _solved(scheme: str, one: System) -> Symbolic:
     import sympy
 
-    from fluidcc.theory.symbolic.world import put
+    from fluidcc.theory.symbolic.system import put
 
     s, z = sympy.symbols("s z")
     now = {late: of for late, (of, _) in one.late.items()}
@@ -233,7 +231,7 @@ def _slopes(right: list[Any], unknowns: tuple[Any, ...], delay: Any, one: System
     """Differentiate right-hand sides by the unknowns as they were some time ago."""
     import sympy
 
-    from fluidcc.theory.symbolic.world import put
+    from fluidcc.theory.symbolic.system import put
 
     now = {late: of for late, (of, _) in one.late.items()}
     by = [

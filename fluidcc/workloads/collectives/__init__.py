@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fluidcc.workloads.collectives.jobs import Job as Job
     from fluidcc.workloads.collectives.jobs import Replay as Replay
     from fluidcc.workloads.collectives.jobs_file import read_jobs as read_jobs
-    from fluidcc.workloads.collectives.placement import placed as placed
+    from fluidcc.workloads.collectives.mapping import placed as placed
     from fluidcc.workloads.collectives.run import CollectiveRun as CollectiveRun
     from fluidcc.workloads.collectives.schedule import Schedule as Schedule
     from fluidcc.workloads.collectives.simai import read_simai as read_simai

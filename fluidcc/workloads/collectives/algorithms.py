@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from fluidcc.workloads.collectives.building import After, Building
+from fluidcc.workloads.collectives.graph import After, Building
 
 Ends = list[list[int]] | list[np.ndarray]
 

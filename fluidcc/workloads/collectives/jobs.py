@@ -14,8 +14,7 @@ from fluidcc.errors import InputError
 from fluidcc.surface import constructor, nearest
 from fluidcc.units import RATE, RATIO, SIZE, TIME, quantity, refuse_bare_rate, show, whole
 from fluidcc.workloads.collectives.algorithms import KINDS, Ends, Kind, Team, done
-from fluidcc.workloads.collectives.building import Building
-from fluidcc.workloads.collectives.graph import Graph
+from fluidcc.workloads.collectives.graph import Building, Graph
 from fluidcc.workloads.collectives.schedule import Builder, Schedule
 
 MOST_RANKS = 16384

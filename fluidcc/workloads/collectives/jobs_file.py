@@ -1,4 +1,4 @@
-"""Jobs as TOML, a table for each: the file that ``fluidcc collective --file`` reads."""
+"""Files of jobs: TOML, a table for each, and the files of operations that jobs replay."""
 
 from __future__ import annotations
 
@@ -12,9 +12,17 @@ from typing import Any
 from fluidcc.errors import InputError
 from fluidcc.files import read_whole
 from fluidcc.surface import nearest, public
+from fluidcc.workloads.collectives.chakra import is_chakra, read_chakra
+from fluidcc.workloads.collectives.goal import goal_of
 from fluidcc.workloads.collectives.jobs import Job, Replay, is_list
-from fluidcc.workloads.collectives.read import read_schedule
+from fluidcc.workloads.collectives.schedule import Schedule
+from fluidcc.workloads.collectives.simai import is_simai, simai_of
+from fluidcc.workloads.fabrics.lines import LARGEST_LIST, Lines
 
+_OPERATIONS = (
+    "a GOAL schedule (num_ranks 2, ...), a SimAI workload (HYBRID_TRANSFORMER_FWD_IN_BCKWD ...), "
+    "or Chakra execution traces (NAME.0.et)"
+)
 _EXPECTED = (
     'a TOML file with fluidcc_jobs = 1 and tables such as [[job]], kind = "all-reduce", bytes = "64MB", ranks = 8'
 )
@@ -22,6 +30,20 @@ _LARGEST = 1 << 24  # bytes
 _FIELDS = tuple(field.name for field in dataclasses.fields(Job))
 _OF_FILE = ("file", "ranks", "steps", "start", "name", "server", "server_rate")  # of a job that replays a file
 _HEADER = re.compile(r"\s*\[\[\s*job\s*\]\]")
+
+
+def read_schedule(path: str | os.PathLike[str], ranks: int | None = None) -> Schedule:
+    """Read a file of operations, of so many ranks if it leaves that open.
+
+    Raises
+    ------
+    InputError
+        If it is none, with the line or node.
+    """
+    if is_chakra(Path(path)):
+        return read_chakra(path)
+    lines = Lines(path, _OPERATIONS, LARGEST_LIST)
+    return simai_of(lines, ranks) if is_simai(next(iter(lines.peek()), "")) else goal_of(lines)
 
 
 @public()

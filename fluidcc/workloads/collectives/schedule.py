@@ -13,7 +13,7 @@ from fluidcc.errors import InputError
 from fluidcc.scenario.dependencies import ordered, told_circle
 from fluidcc.surface import constructor, public
 from fluidcc.workloads.collectives.algorithms import Team, done
-from fluidcc.workloads.collectives.building import Building
+from fluidcc.workloads.collectives.graph import Building
 
 LARGEST = 10**15  # bytes of a transfer, or ns of a calculation: digits that files may have
 _NS = 1e-9

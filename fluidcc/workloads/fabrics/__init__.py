@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from fluidcc.workloads.fabrics.hpcc_files import FlowList as FlowList
     from fluidcc.workloads.fabrics.hpcc_files import read_flows as read_flows
     from fluidcc.workloads.fabrics.hpcc_files import read_sizes as read_sizes
+    from fluidcc.workloads.fabrics.hpcc_files import read_topology as read_topology
     from fluidcc.workloads.fabrics.hpcc_files import write_fct as write_fct
     from fluidcc.workloads.fabrics.hpcc_files import write_pfc as write_pfc
-    from fluidcc.workloads.fabrics.hpcc_topology import read_topology as read_topology
     from fluidcc.workloads.fabrics.htsim import read_connections as read_connections
-    from fluidcc.workloads.fabrics.htsim_topology import read_htsim_topology as read_htsim_topology
+    from fluidcc.workloads.fabrics.htsim import read_htsim_topology as read_htsim_topology
     from fluidcc.workloads.fabrics.run import FabricRun as FabricRun
     from fluidcc.workloads.fabrics.shapes import named_topology as named_topology
     from fluidcc.workloads.fabrics.slowdowns import Slowdown as Slowdown

@@ -15,10 +15,9 @@ import numpy as np
 
 from fluidcc.surface import constructor, keywords, public
 from fluidcc.units import RATE, Rate, show
-from fluidcc.workloads.fabrics.evaluate import OF_TRAFFIC, fabric
 from fluidcc.workloads.fabrics.run import FabricRun
 from fluidcc.workloads.fabrics.slowdowns import Slowdown
-from fluidcc.workloads.fabrics.study import FabricStudy
+from fluidcc.workloads.fabrics.study import OF_TRAFFIC, FabricStudy, fabric
 from fluidcc.workloads.fabrics.topology import Topology
 from fluidcc.workloads.fabrics.traffic import Traffic
 

@@ -16,10 +16,8 @@ from fluidcc.errors import InputError
 from fluidcc.scenario.model import RED, Failure, resolve
 from fluidcc.surface import constructor, public
 from fluidcc.units import RATE, Rate, Seconds, quantity
-from fluidcc.workloads.fabrics.hpcc_files import FlowList, read_flows
-from fluidcc.workloads.fabrics.hpcc_topology import read_topology
+from fluidcc.workloads.fabrics.hpcc_files import FlowList, ns3_rate, read_flows, read_topology
 from fluidcc.workloads.fabrics.lines import Lines
-from fluidcc.workloads.fabrics.ns3_numbers import ns3_rate
 from fluidcc.workloads.fabrics.topology import Topology, link_names
 
 SCHEMES = {1: "dcqcn", 3: "hpcc", 7: "timely", 8: "dctcp"}  # by CC_MODE

@@ -1,4 +1,7 @@
-"""Connection matrices of htsim (Broadcom/csg-htsim), read, with the triggers by which flows wait for others."""
+"""Files of htsim (Broadcom/csg-htsim): connection matrices, with the triggers by which flows wait, and topologies.
+
+Topologies are fat trees of two or three tiers, by the counts of their switches' ports.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,31 @@ from typing import Any
 from fluidcc.errors import InputError
 from fluidcc.scenario.dependencies import ANSWER, RECEIPT
 from fluidcc.surface import public
-from fluidcc.workloads.fabrics.hpcc_topology import LARGEST_NODE
+from fluidcc.units import Rate
+from fluidcc.workloads.fabrics.hpcc_files import LARGEST_NODE
 from fluidcc.workloads.fabrics.lines import LARGEST_LIST, Lines
+from fluidcc.workloads.fabrics.topology import Cable, Topology
 
-_EXPECTED = "a connection matrix: Nodes, Connections, then a line like 0->5 id 1 start 0 size 2000000 for each"
+_CONNECTIONS = "a connection matrix: Nodes, Connections, then a line like 0->5 id 1 start 0 size 2000000 for each"
 _SAID = ("Nodes", "Connections", "Triggers", "Failures")
 _DONE = {"send_done_trigger": ANSWER, "recv_done_trigger": RECEIPT}
 _NUMBERS = ("start", "size", "id", "prio", "trigger", *_DONE)
 
 Row = tuple[Any, ...]
+_TOPOLOGY = "htsim's topology: Nodes 16, Tiers 2, Podsize 16, then for each tier lines such as Radix_Down 4"
+_HEAD = ("nodes", "tiers", "podsize")
+_GBPS, _NS = 1e9 / 8, 1e-9
+# Of a tier, and what htsim takes where it is not there; None: it must be.
+_TIER: dict[str, int | None] = {
+    "downlink_speed_gbps": None,
+    "downlink_latency_ns": None,
+    "radix_down": None,
+    "radix_up": 0,
+    "oversubscribed": 1,
+    "bundle": 1,
+    "switch_latency_ns": 0,
+}
+_TOP = 2  # the tier of core switches
 
 
 @dataclasses.dataclass
@@ -64,7 +83,7 @@ def read_connections(path: str | os.PathLike[str]) -> list[tuple[Any, ...]]:
         If it is none, with the line; if links fail, which is not read; or if a flow waits for the first of several, or
         for ends of both kinds, which no flow here does.
     """
-    lines = Lines(path, _EXPECTED, LARGEST_LIST)
+    lines = Lines(path, _CONNECTIONS, LARGEST_LIST)
     said: dict[str, int] = {}
     flows: list[_Connection] = []
     triggers: dict[int, _Trigger] = {}
@@ -177,3 +196,150 @@ def _known(lines: Lines, flow: _Connection, word: str, triggers: dict[int, _Trig
             f"{lines.name}, line {flow.line}: {word} {number} is none of the file's {len(triggers)}; write a line "
             f"trigger id {number} oneshot"
         )
+
+
+@dataclasses.dataclass(frozen=True)
+class _File:
+    """Numbers of a file: of its head, and of each tier."""
+
+    name: str
+    head: dict[str, int]
+    tiers: list[dict[str, int]]
+
+    def of(self, tier: int, key: str) -> int:
+        return self.tiers[tier][key]
+
+    def wrong(self, text: str) -> InputError:
+        return InputError(f"{self.name}: {text}")
+
+    def divided(self, whole: int, by: int, what: str) -> int:
+        """Divide what must be a multiple."""
+        if whole % by:
+            raise self.wrong(f"{what}: {whole} is not a multiple of {by}; change one of the counts")
+        return whole // by
+
+
+def is_htsim_topology(words: list[str]) -> bool:
+    """Tell this form by the words of the first line."""
+    return words[0].lower() in (*_HEAD, "tier")
+
+
+@public()
+def read_htsim_topology(path: str | os.PathLike[str]) -> Topology:
+    """Read an htsim topology, such as ``leaf_spine_tiny.topo``.
+
+    Lines ``Nodes``, ``Tiers`` (2 or 3) and ``Podsize``; then ``Tier 0`` (ToRs), ``Tier 1`` and ``Tier 2``, each
+    followed by ``Downlink_speed_Gbps``, ``Downlink_Latency_ns``, ``Radix_Down``, ``Radix_Up``, ``Oversubscribed``,
+    ``Bundle`` and ``Switch_Latency_ns``. How many switches there are follows from these, as in htsim. Half of a
+    switch's latency is on each of its cables.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    Topology
+        Hosts are numbered from 0, ToR by ToR; switches after them: ToRs, Aggs, Cores.
+
+    Raises
+    ------
+    InputError
+        If it is none, with the line, or counts do not fit together.
+    """
+    file, said = _numbers(Lines(path, _TOPOLOGY))
+    nodes, pod = file.head["nodes"], file.head["podsize"]
+    pods = file.divided(nodes, pod, "Nodes over Podsize")
+    tors = file.divided(pod, file.of(0, "radix_down"), "Podsize over Radix_Down of tier 0")
+    speed = [each["downlink_speed_gbps"] for each in file.tiers]
+    up = file.divided(
+        nodes * speed[0], speed[1] * file.of(0, "oversubscribed"), "what hosts send over the speed above the ToRs"
+    )
+    aggs = file.divided(
+        up, pods * file.of(1, "radix_down"), "cables above the ToRs over Pods times Radix_Down of tier 1"
+    )
+    first_tor, first_agg = nodes, nodes + pods * tors
+    first_core = first_agg + pods * aggs
+    two = len(file.tiers) == 2
+    ups = aggs * file.of(1, "bundle") * (pods if two else 1)
+    if ups != file.of(0, "radix_up"):
+        said.append(
+            f"{file.name}: ToRs have {ups} cables up, as follows from speeds, Oversubscribed and Radix_Down, and not "
+            f"Radix_Up {file.of(0, 'radix_up')}"
+        )
+    cables = [_cable(file, 0, host, first_tor + host // file.of(0, "radix_down")) for host in range(nodes)]
+    for tor in range(pods * tors):
+        over = range(pods * aggs) if two else range(tor // tors * aggs, (tor // tors + 1) * aggs)
+        cables += [
+            _cable(file, 1, first_tor + tor, first_agg + agg) for agg in over for _ in range(file.of(1, "bundle"))
+        ]
+    cores = 0
+    if not two:
+        bundle = file.of(_TOP, "bundle")
+        above = file.divided(
+            up * speed[1], speed[2] * file.of(1, "oversubscribed"), "what Aggs send over the speed above"
+        )
+        cores = file.divided(above, file.of(_TOP, "radix_down"), "cables above the Aggs over Radix_Down of tier 2")
+        fan = file.divided(file.of(1, "radix_up"), bundle, "Radix_Up of tier 1 over Bundle of tier 2")
+        if aggs * fan != cores:
+            raise file.wrong(f"{aggs} Aggs of a pod lead to {aggs * fan} Cores, and there are {cores}; change Radix_Up")
+        for agg in range(pods * aggs):
+            cores_above = [agg % aggs + aggs * k for k in range(fan)]
+            cables += [_cable(file, 2, first_agg + agg, first_core + c) for c in cores_above for _ in range(bundle)]
+    return Topology(tuple(range(nodes)), tuple(range(nodes, first_core + cores)), tuple(cables), words=tuple(said))
+
+
+def _cable(file: _File, tier: int, below: int, above: int) -> Cable:
+    """Make a cable down from a tier's switch."""
+    latency = file.of(tier, "switch_latency_ns") + (file.of(tier - 1, "switch_latency_ns") if tier else 0)
+    delay = (file.of(tier, "downlink_latency_ns") + latency / 2) * _NS
+    return Cable((below, above), Rate(file.of(tier, "downlink_speed_gbps") * _GBPS), delay)
+
+
+def _numbers(lines: Lines) -> tuple[_File, list[str]]:
+    """Read head and tiers, and say which keys were not used."""
+    head: dict[str, int] = {}
+    tiers: dict[int, dict[str, int]] = {}
+    here: dict[str, int] | None = None
+    unused: list[str] = []
+    for words in lines.rows():
+        key = words[0].lower()
+        if len(words) == 1:
+            raise lines.wrong(f"{words[0][:40]!r} has no number behind it; write for example {words[0][:40]} 4")
+        if key == "tier":
+            at = lines.number(words[1], int, 0, "a tier", _TOP)
+            if at in tiers:
+                raise lines.wrong(f"tier {at} is there twice; keep one")
+            here = tiers[at] = {}
+        elif key in (_TIER if here is not None else _HEAD):
+            kept = head if here is None else here
+            if key in kept:
+                raise lines.wrong(f"{words[0]} is there twice; keep one")
+            least = 0 if key.endswith("latency_ns") else 1
+            kept[key] = lines.number(words[1], int, least, words[0], LARGEST_NODE * 1000)
+        else:
+            unused.append(f"{lines.name}, line {lines.at}: {words[0][:40]} is not used")
+    return _complete(lines.name, head, tiers), unused
+
+
+def _complete(name: str, head: dict[str, int], tiers: dict[int, dict[str, int]]) -> _File:
+    """Check that nothing is missing, and fill in what htsim takes where a line is."""
+    missing = next((key for key in _HEAD if key not in head), None)
+    if missing is not None:
+        raise InputError(f"{name}: has no {missing.capitalize()}; give {_TOPOLOGY}")
+    if head["tiers"] not in (2, 3) or head["nodes"] > LARGEST_NODE:
+        raise InputError(f"{name}: has {head['tiers']} tiers and {head['nodes']:,} nodes; htsim has 2 or 3 tiers")
+    absent = next((k for k in range(head["tiers"]) if k not in tiers), None)
+    if absent is not None:
+        raise InputError(f"{name}: has no Tier {absent}; write its lines")
+    found = []
+    for k in range(head["tiers"]):
+        wanted = [key for key, default in _TIER.items() if default is None]
+        wanted += ["radix_up"] if k < head["tiers"] - 1 else []
+        lacking = next((key for key in wanted if key not in tiers[k]), None)
+        if lacking is not None:
+            raise InputError(f"{name}: Tier {k} has no {lacking}; write one")
+        found.append({key: tiers[k].get(key, default or 0) for key, default in _TIER.items()})
+    if found[0]["bundle"] != 1:
+        raise InputError(f"{name}: Tier 0 has a Bundle of {found[0]['bundle']}; a host has one cable; write Bundle 1")
+    return _File(name, head, found)

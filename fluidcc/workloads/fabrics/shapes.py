@@ -12,8 +12,8 @@ from fluidcc.errors import InputError
 from fluidcc.files import refuse_special
 from fluidcc.surface import public
 from fluidcc.units import RATE, RATIO, quantity, refuse_bare_rate
-from fluidcc.workloads.fabrics.hpcc_topology import read_topology
-from fluidcc.workloads.fabrics.htsim_topology import is_htsim_topology, read_htsim_topology
+from fluidcc.workloads.fabrics.hpcc_files import read_topology
+from fluidcc.workloads.fabrics.htsim import is_htsim_topology, read_htsim_topology
 from fluidcc.workloads.fabrics.lines import Lines
 from fluidcc.workloads.fabrics.topology import Cable, Topology
 

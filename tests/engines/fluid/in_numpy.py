@@ -18,8 +18,7 @@ import pytest
 from jax import lax
 
 from fluidcc.contract import registry
-from fluidcc.dde.methods import METHODS
-from fluidcc.dde.stepping import Carry, Loop
+from fluidcc.dde.stepping import METHODS, Carry, Loop
 from fluidcc.engines.fluid import running_statistics
 from fluidcc.engines.fluid.classes import system_of
 from fluidcc.engines.fluid.engine import Numbers, begin

@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fluidcc as fc
-from fluidcc.dde.methods import METHODS
-from fluidcc.dde.stepping import Loop
+from fluidcc.dde.stepping import METHODS, Loop
 from fluidcc.engines.fluid import windows
 from fluidcc.engines.fluid.engine import Numbers, begin, numbers_of
 from fluidcc.engines.fluid.marking import along_path, red

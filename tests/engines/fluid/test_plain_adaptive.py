@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fluidcc.dde import knots
+from fluidcc.dde import adaptive
 from fluidcc.dde.adaptive import Adaptive, Step, within
 from fluidcc.dde.stepping import Read
 
@@ -185,16 +185,16 @@ def test_a_lag_beyond_the_ring_loses_the_point() -> None:
 @pytest.mark.parametrize(("cursor", "gone"), [(0, True), (6, True), (7, False), (19, False)])
 def test_what_is_the_next_to_be_overwritten_counts_as_forgotten(cursor: int, gone: bool) -> None:
     """Read 16 records, turn 20: the read of an interval needs its own and the one before, and this turn writes one."""
-    ring = knots.constant_past(np.ones((1, 1)), 16)
+    ring = adaptive.constant_past(np.ones((1, 1)), 16)
     assert bool(ring.forgotten(np.int32(20), np.array([[cursor]]))[0, 0]) == gone
 
 
 def test_knots_by_hand() -> None:
     """Two intervals of two points, the second longer for one: values, slopes, and what lies before and after."""
     signals = np.array([[5.0, 6.0], [7.0, 8.0]])
-    ring = knots.constant_past(signals, 8)
-    first = knots.Interval(*(signals + k for k in (0.0, 1.0, 2.0, 3.0)))
-    second = knots.Interval(*(signals - k for k in (0.0, 1.0, 2.0, 3.0)))
+    ring = adaptive.constant_past(signals, 8)
+    first = adaptive.Interval(*(signals + k for k in (0.0, 1.0, 2.0, 3.0)))
+    second = adaptive.Interval(*(signals - k for k in (0.0, 1.0, 2.0, 3.0)))
     ring = ring.push(np.int32(1), np.array([1.0, 1.0]), first)
     ring = ring.push(np.int32(2), np.array([3.0, 2.0]), second)
     times = np.array([[-1.0, 0.5], [2.0, 1.75], [9.0, 1.0]])
@@ -219,9 +219,9 @@ def test_knots_by_hand() -> None:
 def test_an_interval_of_no_length_is_its_end() -> None:
     """A point that stands writes its last interval again: its end's value and slope, and no number divided by 0."""
     signals = np.array([[5.0, 6.0]])
-    ring = knots.constant_past(signals, 8)
+    ring = adaptive.constant_past(signals, 8)
     for turn, ends, more in ((1, [1.0, 2.0], 0.0), (2, [3.0, 2.0], 10.0)):
-        parts = knots.Interval(*(signals + more + k for k in (0.0, 1.0, 2.0, 3.0)))
+        parts = adaptive.Interval(*(signals + more + k for k in (0.0, 1.0, 2.0, 3.0)))
         ring = ring.push(np.int32(turn), np.array(ends), parts)
     found = ring.read(np.array([[1, 1]]), np.array([[3.0, 2.0]]), (0,), True)
     np.testing.assert_allclose(found, [[17.0, 18.0], [18.0, 19.0]])

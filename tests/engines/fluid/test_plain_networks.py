@@ -12,8 +12,7 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.dde.history import constant_past
-from fluidcc.dde.methods import METHODS
-from fluidcc.dde.stepping import Clock, Loop, Read
+from fluidcc.dde.stepping import METHODS, Clock, Loop, Read
 from fluidcc.engines.fluid import metrics
 from fluidcc.engines.fluid.classes import ClassNetwork, system_of
 from fluidcc.engines.fluid.lossless import LosslessNetwork

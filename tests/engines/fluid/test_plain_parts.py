@@ -11,8 +11,7 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.dde import history
-from fluidcc.dde.methods import METHODS, method_named
-from fluidcc.dde.stepping import Clock
+from fluidcc.dde.stepping import METHODS, Clock, method_named
 from fluidcc.engines.fluid import completion, marking, run, running_statistics, state, windows
 from fluidcc.engines.fluid import network as arrays
 from fluidcc.engines.fluid.marking import TernaryState

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from fluidcc.studies.fitting.features import Features, _bands, even, features_of
 from fluidcc.studies.fitting.measured import Measured
+from fluidcc.studies.fitting.moments import Features, _bands, even, features_of
 
 COUNT, PACKET = 4096, 1e3
 TIMES = 1e-5 * np.arange(COUNT)

@@ -13,7 +13,7 @@ import pytest
 import fluidcc as fc
 from fluidcc.cli.app import run
 from fluidcc.studies.fitting.measured import Measured
-from fluidcc.studies.fitting.scenarios import random_run
+from fluidcc.studies.fitting.model import random_run
 from tests.engines.packet import ns3
 
 DATA = ns3.DATA

@@ -15,9 +15,9 @@ import fluidcc as fc
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import resolve
 from fluidcc.studies.fitting.measured import Measured
-from fluidcc.studies.fitting.scenarios import draws_chance, fluid_run, link_of, maker_of, random_run
+from fluidcc.studies.fitting.model import draws_chance, fluid_run, link_of, maker_of, random_run
 
-scenarios = importlib.import_module("fluidcc.studies.fitting.scenarios")
+fitted_model = importlib.import_module("fluidcc.studies.fitting.model")
 TIMES = np.arange(5.0)
 
 
@@ -102,7 +102,7 @@ def test_chance_is_in_marks_that_all_flows_react_to(scenario: fc.Scenario, chanc
 def test_the_link_with_most_flows_for_its_rate_was_measured(
     monkeypatch: pytest.MonkeyPatch, paths: list[tuple[int, ...]], rates: list[float], link: int
 ) -> None:
-    monkeypatch.setattr(scenarios, "link_names", lambda scenario: ["a", "b", "c"])
+    monkeypatch.setattr(fitted_model, "link_names", lambda scenario: ["a", "b", "c"])
     scenario: Any = SimpleNamespace(
         flows=[SimpleNamespace(path=path) for path in paths], links=[SimpleNamespace(rate=rate) for rate in rates]
     )
@@ -120,17 +120,17 @@ def test_a_single_rate_of_several_classes_is_their_sum() -> None:
     scenario = fc.incast(2, multiplicity=[3.0, 1.0])
     rates = np.array([[1.0, 10.0], [2.0, 20.0], [0.0, 5.0], [4.0, 0.0], [1.0, 1.0]])
     queue = np.arange(5.0)
-    both = scenarios._like(TIMES, queue, rates, scenario, like(rates=2))
+    both = fitted_model._like(TIMES, queue, rates, scenario, like(rates=2))
     assert both.rates is rates
     assert both.queue is queue
-    one: Any = scenarios._like(TIMES, queue, rates, scenario, like(rates=1, paced=True))
+    one: Any = fitted_model._like(TIMES, queue, rates, scenario, like(rates=1, paced=True))
     assert one.rates.tolist() == [[13.0], [26.0], [5.0], [12.0], [4.0]]
     assert one.paced is True
-    assert scenarios._like(TIMES, queue, rates, scenario, like(queue=False, rates=2)).queue is None
-    assert scenarios._like(TIMES, queue, rates, scenario, like()).rates is None
+    assert fitted_model._like(TIMES, queue, rates, scenario, like(queue=False, rates=2)).queue is None
+    assert fitted_model._like(TIMES, queue, rates, scenario, like()).rates is None
     with pytest.raises(InputError, match="trace: has 3 rates of 2 flows"):
-        scenarios._like(TIMES, queue, rates, scenario, like(rates=3))
-    alone: Any = scenarios._like(TIMES, queue, rates[:, :1], fc.incast(1, multiplicity=[3.0]), like(rates=1))
+        fitted_model._like(TIMES, queue, rates, scenario, like(rates=3))
+    alone: Any = fitted_model._like(TIMES, queue, rates[:, :1], fc.incast(1, multiplicity=[3.0]), like(rates=1))
     assert alone.rates.tolist() == rates[:, :1].tolist()  # of one class it is that of each flow
 
 
@@ -150,7 +150,7 @@ def traced(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
             pacing_rate=xr.DataArray(np.full((5, 2), 4.0)),
         )
 
-    monkeypatch.setattr(scenarios, "simulate", simulate)
+    monkeypatch.setattr(fitted_model, "simulate", simulate)
     return asked
 
 
@@ -192,9 +192,9 @@ class Hybrid:
             self.times = times
 
         by_class = lambda values: np.stack([values[:, :2].mean(axis=1), values[:, 2]], axis=1)  # noqa: E731
-        monkeypatch.setattr(scenarios, "prepare", prepare)
-        monkeypatch.setattr(scenarios.hybrid, "execute", lambda prepared, seed: (sim, seed))
-        monkeypatch.setattr(scenarios.hybrid, "outcome_of", lambda prepared, sim: SimpleNamespace(by_class=by_class))
+        monkeypatch.setattr(fitted_model, "prepare", prepare)
+        monkeypatch.setattr(fitted_model.hybrid, "execute", lambda prepared, seed: (sim, seed))
+        monkeypatch.setattr(fitted_model.hybrid, "outcome_of", lambda prepared, sim: SimpleNamespace(by_class=by_class))
 
 
 def test_the_hybrids_rates_are_of_whole_packets_of_each_sender(monkeypatch: pytest.MonkeyPatch) -> None:

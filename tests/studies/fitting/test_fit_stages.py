@@ -12,8 +12,8 @@ import pytest
 import fluidcc as fc
 from fluidcc.errors import InputError
 from fluidcc.studies.fitting.measured import Measured
+from fluidcc.studies.fitting.model import space_of
 from fluidcc.studies.fitting.moments import Solution
-from fluidcc.studies.fitting.space import space_of
 
 fitting = importlib.import_module("fluidcc.studies.fitting.fit")
 COUNT = 64
@@ -187,7 +187,7 @@ class Trajectory:
         self.observed = self.ours = np.empty(0)
         monkeypatch.setattr(fitting, "resolve", lambda values: values)
         monkeypatch.setattr(fitting, "fluid_run", self.fluid_run)
-        monkeypatch.setattr(fitting.trajectory, "minimise", self.minimise)
+        monkeypatch.setattr(fitting, "nearest_trajectory", self.minimise)
 
     def fluid_run(self, scenario: Any, until: float, interval: float, link: int, like: Measured) -> Measured:
         self.runs.append((until, interval, link))

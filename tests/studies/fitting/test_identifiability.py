@@ -7,9 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from fluidcc.studies.fitting.identifiability import combinations, in_words
-from fluidcc.studies.fitting.result import Estimate
-from fluidcc.studies.fitting.space import space_of
+from fluidcc.studies.fitting.model import space_of
+from fluidcc.studies.fitting.result import Estimate, combinations, in_words
 
 
 def test_strengths_are_by_the_logarithm_of_what_is_searched_so() -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 
 from fluidcc.errors import InputError
-from fluidcc.studies.fitting import moments, trajectory
-from fluidcc.studies.fitting.identifiability import combinations, in_words
-from fluidcc.studies.fitting.space import space_of
-from fluidcc.studies.fitting.trajectory import minimise as nearest
+from fluidcc.studies.fitting import moments
+from fluidcc.studies.fitting.fit import nearest_trajectory as nearest
+from fluidcc.studies.fitting.model import space_of
+from fluidcc.studies.fitting.result import combinations, in_words
 
+fitting = importlib.import_module("fluidcc.studies.fitting.fit")
 NUMBERS = 8
 SLOPES = np.random.default_rng(5).normal(size=(NUMBERS, 2)) * 3
 MIXED = np.eye(NUMBERS) + 0.3 * np.random.default_rng(6).normal(size=(NUMBERS, NUMBERS))
@@ -89,14 +92,14 @@ def test_a_long_run_variance_is_that_of_sums() -> None:
         last = 0.0
         for k, one in enumerate(chance):
             scores[k, 0] = last = 0.5 * last + one
-        found.append(trajectory._long_run(scores)[0, 0] / 4000)
+        found.append(fitting._long_run(scores)[0, 0] / 4000)
     assert np.mean(found) == pytest.approx(
         4.0, rel=0.2
     )  # deviation of one is sqrt(2/3 x 2 x 500/4000), 0.4; of 40 0.065
     alternate = (-1.0) ** np.arange(4000)[:, None]
-    assert trajectory._long_run(alternate)[0, 0] < 0.01 * 4000
+    assert fitting._long_run(alternate)[0, 0] < 0.01 * 4000
     by_hand = np.array([[1.0], [2.0], [0.0], [-1.0], [3.0], [1.0], [0.0], [2.0]])  # one lag, of weight 1/2
-    assert trajectory._long_run(by_hand)[0, 0] == pytest.approx(20 + 2 * 0.5 * (2 - 3 + 3), rel=1e-12)
+    assert fitting._long_run(by_hand)[0, 0] == pytest.approx(20 + 2 * 0.5 * (2 - 3 + 3), rel=1e-12)
 
 
 def test_intervals_hold_as_often_as_they_say() -> None:

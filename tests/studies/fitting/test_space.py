@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fluidcc.errors import InputError
-from fluidcc.studies.fitting.space import space_of
+from fluidcc.studies.fitting.model import space_of
 from fluidcc.units import Rate
 
 

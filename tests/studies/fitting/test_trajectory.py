@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 
 import numpy as np
 import pytest
 
-from fluidcc.studies.fitting import trajectory
 from fluidcc.studies.fitting.moments import Solution
 
+fitting = importlib.import_module("fluidcc.studies.fitting.fit")
 COUNT = 16
 ALTERNATING = (-1.0) ** np.arange(COUNT)
 
@@ -21,7 +22,7 @@ def told(share: float) -> None:
 def test_the_share_done_rises_from_the_first_run_on() -> None:
     """A bar that began at its end would say nothing."""
     shares: list[float] = []
-    trajectory.minimise(lambda at: at[None] * np.ones((COUNT, 1)), np.full((COUNT, 1), 0.5), 1, shares.append)
+    fitting.nearest_trajectory(lambda at: at[None] * np.ones((COUNT, 1)), np.full((COUNT, 1), 0.5), 1, shares.append)
     assert shares[0] < 0.1 < shares[-1] < 1
     assert shares == sorted(shares)
 
@@ -42,7 +43,7 @@ def test_slopes_are_central_but_stay_in_the_cube(at: float, slope: float) -> Non
         return np.array([[place[0] ** 2, 3 * place[1]], [0.0, place[0] * place[1]]])
 
     place = np.array([at, 0.5])
-    found = trajectory._slopes(signals, place)
+    found = fitting._slopes(signals, place)
     assert found.shape == (2, 2, 2)  # time, signals, unknowns
     assert found[:, :, 0] == pytest.approx(np.array([[slope, 0.0], [0.0, 0.5]]), abs=1e-12)
     assert found[:, :, 1] == pytest.approx(np.array([[0.0, 3.0], [0.0, at]]), abs=1e-12)
@@ -60,24 +61,24 @@ def test_slopes_are_central_but_stay_in_the_cube(at: float, slope: float) -> Non
 )
 def test_lags_of_an_eighth_count_less_the_longer_they_are(count: int, variance: float) -> None:
     scores = (-1.0) ** np.arange(count)[:, None]
-    assert trajectory._long_run(3 * scores) == pytest.approx(np.array([[9.0 * variance]]))
+    assert fitting._long_run(3 * scores) == pytest.approx(np.array([[9.0 * variance]]))
 
 
 def test_scores_of_two_unknowns_vary_together() -> None:
     """One lag, both ways. In a direction without any a millionth of the mean is left."""
     first, second = np.array([1.0, 2.0, 0.0, -1.0, 3.0, 1.0, 0.0, 2.0]), np.array([0.0, 1.0, 0, 0, 0, -1.0, 2.0, 0])
-    found = trajectory._long_run(np.stack([first, second], axis=1))
+    found = fitting._long_run(np.stack([first, second], axis=1))
     own = [each @ each + each[1:] @ each[:-1] for each in (first, second)]
     both = first @ second + 0.5 * (first[1:] @ second[:-1] + second[1:] @ first[:-1])
     assert found == pytest.approx(np.array([[own[0], both], [both, own[1]]]))
-    blind = trajectory._long_run(np.stack([first, 0 * first], axis=1))
+    blind = fitting._long_run(np.stack([first, 0 * first], axis=1))
     assert blind == pytest.approx(np.array([[own[0], 0.0], [0.0, 20e-6 / 2]]))
 
 
 def nearest(observed: np.ndarray, *columns: np.ndarray, start: float = 0.0) -> Solution:
     """A signal that is a sum of columns, each times an unknown."""
     design = np.stack(columns, axis=1)
-    return trajectory.minimise(lambda at: (start + design @ at)[:, None], observed[:, None], len(columns), told)
+    return fitting.nearest_trajectory(lambda at: (start + design @ at)[:, None], observed[:, None], len(columns), told)
 
 
 @pytest.mark.parametrize("missing", [0, 4])

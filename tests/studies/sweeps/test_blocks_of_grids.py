@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fluidcc.studies.sweeps.blocks import Blocks, blocks_of
+from fluidcc.studies.sweeps.grid import Blocks, blocks_of
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fluidcc.results.grid import Grid
-from fluidcc.studies.sweeps.branches import Branches, branches_of
+from fluidcc.studies.sweeps.hysteresis import Branches, branches_of
 
 NAN = float("nan")
 

@@ -12,8 +12,8 @@ import fluidcc as fc
 from fluidcc.engines.fluid.network import REASONS
 from fluidcc.results.grid import Grid
 from fluidcc.results.schema import METRICS
-from fluidcc.studies.sweeps.constraints import parse_constraint
-from fluidcc.studies.sweeps.layout import variables_of
+from fluidcc.studies.sweeps.result import parse_constraint
+from fluidcc.studies.sweeps.store import variables_of
 
 NAN = float("nan")
 

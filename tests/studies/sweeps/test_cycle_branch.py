@@ -11,7 +11,7 @@ from matplotlib.colors import to_rgba
 import fluidcc as fc
 from fluidcc.dde.orbit import Orbit
 from fluidcc.errors import InputError
-from fluidcc.plotting.cycle_branches import BOTH
+from fluidcc.plotting.cycles import BOTH
 from fluidcc.studies.sweeps import bistable_region as region_module
 from fluidcc.studies.sweeps.cycle_branch import Laws, way_of
 from tests.results.test_results import followed, region_of

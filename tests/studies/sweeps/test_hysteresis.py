@@ -17,9 +17,8 @@ from fluidcc.engines.fluid.network import network_of
 from fluidcc.engines.fluid.plan import plan_of
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import resolve
-from fluidcc.studies.sweeps.branches import branches_of
 from fluidcc.studies.sweeps.grid import grid_of
-from fluidcc.studies.sweeps.hysteresis import _judged
+from fluidcc.studies.sweeps.hysteresis import _judged, branches_of
 
 KB = 1e3
 STEP = 2e-3  # queues that pass Kmax, where marking jumps: some 1e-3 at steps of 1 us (docs: DCQCN, Numbers)

@@ -20,9 +20,8 @@ from hypothesis import strategies as st
 import fluidcc as fc
 from benchmarks import killed_sweeps
 from fluidcc.studies.sweeps import run
-from fluidcc.studies.sweeps.blocks import blocks_of
-from fluidcc.studies.sweeps.layout import PENDING
-from fluidcc.studies.sweeps.store import Store
+from fluidcc.studies.sweeps.grid import blocks_of
+from fluidcc.studies.sweeps.store import PENDING, Store
 
 UNTIL = "3ms"
 OVER = {"kmin": ["5KB", "20KB", "50KB"], "x": [1.0, 2.0]}
@@ -124,7 +123,7 @@ def test_other_numbers_at_any_point_are_another_sweep(kept: tuple[Path, fc.studi
 def test_other_software_or_another_processor_does_not_go_on(
     kept: tuple[Path, fc.studies.SweepResult], monkeypatch: pytest.MonkeyPatch, what: str, patched: str, value: Any
 ) -> None:
-    monkeypatch.setattr(f"fluidcc.studies.sweeps.signature.{patched}", value)
+    monkeypatch.setattr(f"fluidcc.studies.sweeps.store.{patched}", value)
     with pytest.raises(fc.InputError, match=f"another sweep .{what}"):
         store(kept[0], resume=True)
 

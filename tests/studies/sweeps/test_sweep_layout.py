@@ -12,7 +12,7 @@ from fluidcc.engines.fluid.network import REASONS
 from fluidcc.errors import InputError
 from fluidcc.results.grid import Grid
 from fluidcc.results.schema import METRICS
-from fluidcc.studies.sweeps.layout import PENDING, attributes_of, coordinates_of, variables_of, with_reasons, words
+from fluidcc.studies.sweeps.store import PENDING, attributes_of, coordinates_of, variables_of, with_reasons, words
 
 GRID = Grid({"kmin": np.array([5e3, 1e4]), "n": np.array([1.0, 2.0, 3.0])})
 

@@ -16,8 +16,8 @@ from fluidcc.results.grid import Grid
 from fluidcc.results.schema import METRICS
 from fluidcc.studies.sweeps import run
 from fluidcc.studies.sweeps.batch import Batch
-from fluidcc.studies.sweeps.layout import PENDING, variables_of
 from fluidcc.studies.sweeps.run import Work
+from fluidcc.studies.sweeps.store import PENDING, variables_of
 
 PLAN = Plan(
     dt=1e-6, stride=1, room=501, steps=1000, first=500, last=1000, window=(5e-4, 1e-3), every=1, thin=1, depth=256,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fluidcc.errors import InputError
-from fluidcc.studies.sweeps.constraints import parse_constraint
+from fluidcc.studies.sweeps.result import parse_constraint
 from fluidcc.studies.tuning.goal import TUNED, Goal, Objective, better, goal_of, order_of, rank_of
 
 FOUND = {

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluidcc.errors import InputError
-from fluidcc.studies.sweeps.constraints import parse_constraint
+from fluidcc.studies.sweeps.result import parse_constraint
 from fluidcc.studies.tuning.evaluate import Measured
 from fluidcc.studies.tuning.front import front_of, knee_of
 from fluidcc.studies.tuning.goal import TUNED, Goal, Objective, better, goal_of

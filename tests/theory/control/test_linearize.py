@@ -16,7 +16,7 @@ import pytest
 import fluidcc as fc
 from fluidcc.contract.signals import Signals
 from fluidcc.dde.characteristic import roots
-from fluidcc.dde.critical import critical_delay
+from fluidcc.dde.response import critical_delay
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import resolve
 from fluidcc.scenario.round_trips import largest_base_rtt

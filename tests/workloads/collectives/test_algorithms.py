@@ -7,7 +7,7 @@ import pytest
 
 from fluidcc.workloads.collectives import Job
 from fluidcc.workloads.collectives.algorithms import Team, all_to_all, broadcast
-from fluidcc.workloads.collectives.building import Building
+from fluidcc.workloads.collectives.graph import Building
 from fluidcc.workloads.collectives.jobs import Work, work_of
 
 CASES = [

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from fluidcc.errors import InputError
-from fluidcc.workloads.collectives import building
-from fluidcc.workloads.collectives.building import Building
-from fluidcc.workloads.collectives.graph import Graph
+from fluidcc.workloads.collectives import graph as graph_module
+from fluidcc.workloads.collectives.graph import Building, Graph
 
 COLUMNS = ("source", "target", "size", "delay", "job", "iteration", "step", "channel", "after", "after_at")
 
@@ -80,7 +79,7 @@ def test_a_transfer_ends_as_it_arrives_and_a_wait_as_it_begins() -> None:
 
 
 def test_there_is_a_largest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(building, "MOST_OPERATIONS", 10)
+    monkeypatch.setattr(graph_module, "MOST_OPERATIONS", 10)
     made = Building()
     made.send_all(np.arange(6), np.arange(6) + 6, 1.0)
     with pytest.raises(InputError, match="more than 10 transfers"):

@@ -9,8 +9,8 @@ import pytest
 
 from fluidcc.errors import InputError
 from fluidcc.workloads.collectives import Replay, read_chakra
-from fluidcc.workloads.collectives.read import read_schedule
-from fluidcc.workloads.collectives.validity import patterns_of
+from fluidcc.workloads.collectives.engines import patterns_of
+from fluidcc.workloads.collectives.jobs_file import read_schedule
 from tests.workloads.collectives import wire
 from tests.workloads.collectives.traces_by_hand import (
     COLLECTIVE,

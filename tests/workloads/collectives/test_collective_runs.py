@@ -17,15 +17,14 @@ from fluidcc.engines.flow_level.transfers import DEPARTURE, RECEIPT
 from fluidcc.engines.packet.build import Times
 from fluidcc.engines.packet.layout import PS
 from fluidcc.errors import InputError
-from fluidcc.workloads.collectives import CollectiveRun, Job, Replay, Schedule, validity
+from fluidcc.workloads.collectives import CollectiveRun, Job, Replay, Schedule, engines
 from fluidcc.workloads.collectives import run as runs
 from fluidcc.workloads.collectives.engines import ENGINES, Outcome
-from fluidcc.workloads.collectives.evaluate import cases_of
 from fluidcc.workloads.collectives.graph import Graph
 from fluidcc.workloads.collectives.jobs import work_of
 from fluidcc.workloads.collectives.mapping import Laid, laid_out
 from fluidcc.workloads.collectives.schedule import Operation
-from fluidcc.workloads.collectives.study import CollectiveStudy
+from fluidcc.workloads.collectives.study import CollectiveStudy, cases_of
 from fluidcc.workloads.fabrics import named_topology
 from tests.workloads.collectives.test_measures import TOPOLOGY, outcome
 
@@ -339,7 +338,7 @@ def ring(**more: Any) -> Job:
     ],
 )
 def test_patterns_of_jobs(job: Job, pattern: str) -> None:
-    assert validity.patterns_of(job) == [pattern]
+    assert engines.patterns_of(job) == [pattern]
 
 
 def under(scheme: str) -> Any:
@@ -364,14 +363,14 @@ SENDS = Replay(Schedule("a", 2, [Operation(1, "send", 0, 8, 1)]))  # of which an
     ],
 )
 def test_doubts_are_told_below_nine_of_ten(scheme: str, jobs: list[Any], poor: str, good: str) -> None:
-    found = validity.doubts_of(under(scheme), jobs)
+    found = engines.doubts_of(under(scheme), jobs)
     assert len(found) == bool(poor)
     assert not poor or poor in found[0]
     assert not poor or ("good enough" in found[0]) == bool(good)
     assert good in "".join(found)
     if found:
         with pytest.raises(InputError, match=r"^engine: "):
-            validity.checked(under(scheme), jobs, False)
+            engines.checked(under(scheme), jobs, False)
 
 
 @dataclasses.dataclass
@@ -405,7 +404,7 @@ def sized(hosts: int, ranks: int, size: float) -> Any:
 )
 def test_sizes_beyond_what_was_compared_are_told(hosts: int, ranks: int, size: float, says: list[str]) -> None:
     """The median of transfers, without waits; and of the jobs the largest."""
-    found = validity.sizes_of(sized(hosts, 500, size), [ring(ranks=2), ring(ranks=ranks)])
+    found = engines.sizes_of(sized(hosts, 500, size), [ring(ranks=2), ring(ranks=ranks)])
     assert len(found) == len(says)
     assert all(word in line for word, line in zip(says, found, strict=True))
 
@@ -413,6 +412,6 @@ def test_sizes_beyond_what_was_compared_are_told(hosts: int, ranks: int, size: f
 def test_more_transfers_than_packets_follow_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """In place of the number of ranks: both are beyond what was compared."""
     for most, says in ((6, "more than 128 ranks"), (5, "packets follow 5 transfers at most, and these are 6")):
-        monkeypatch.setattr(validity, "MOST_FLOWS", most)
-        (found,) = validity.sizes_of(sized(2, 129, 25e3), [ring(ranks=129)])
+        monkeypatch.setattr(engines, "MOST_FLOWS", most)
+        (found,) = engines.sizes_of(sized(2, 129, 25e3), [ring(ranks=129)])
         assert says in found

@@ -9,8 +9,8 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.errors import InputError
-from fluidcc.workloads.collectives import Job, engines, mapping, validity
-from fluidcc.workloads.collectives.validity import Measured
+from fluidcc.workloads.collectives import Job, engines, mapping
+from fluidcc.workloads.collectives.engines import Measured
 
 SHORT = {"oversubscription": 2, "placement": "round-robin"}
 CASES: dict[str, dict[str, Any]] = {
@@ -81,8 +81,8 @@ def test_what_it_misses_is_refused_by_name_and_runs_if_told_to() -> None:
 
 def test_a_table_of_measurements_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nine of ten are enough, and one less is not; jobs of two patterns need both."""
-    table = {"hpcc": dict.fromkeys(validity.PATTERNS, Measured(9, 10)) | {"tree": Measured(8, 10)}}
-    monkeypatch.setattr(validity, "MEASURED", table)
+    table = {"hpcc": dict.fromkeys(engines.PATTERNS, Measured(9, 10)) | {"tree": Measured(8, 10)}}
+    monkeypatch.setattr(engines, "MEASURED", table)
     assert run("fluid", "hpcc", collectives="all-reduce").numbers["unchecked"] == []
     tree = [Job("all-reduce", "1MB", ranks=4, algorithm="tree"), Job("all-to-all", "1MB", ranks=4)]
     with pytest.raises(InputError, match=r"in tree 80% of 10 random cases, .*; ring and chain of it are good enough"):
@@ -100,12 +100,12 @@ def test_what_packets_do_not_reach_is_said(monkeypatch: pytest.MonkeyPatch) -> N
     few = run("fluid", collectives=[Job("broadcast", "200KB", ranks=8, chunks=10)]).numbers["unchecked"]
     (said,) = few
     assert all(word in said for word in ("less than 25KB", "not compared with packets", "20KB"))
-    monkeypatch.setattr(validity, "MOST_RANKS", 6)
+    monkeypatch.setattr(engines, "MOST_RANKS", 6)
     assert run("packet", collectives="all-reduce").numbers["unchecked"] == []
     assert "jobs of more than 6 ranks" in run("fluid", collectives="all-reduce").numbers["unchecked"][0]
-    monkeypatch.setattr(validity, "MOST_FLOWS", 100)
+    monkeypatch.setattr(engines, "MOST_FLOWS", 100)
     assert "packets follow 100 transfers" in run("fluid", collectives="all-reduce").numbers["unchecked"][0]
-    monkeypatch.setattr(validity, "MOST_HOSTS", 15)
+    monkeypatch.setattr(engines, "MOST_HOSTS", 15)
     assert "more than 15 hosts" in run("fluid", collectives="all-reduce").numbers["unchecked"][0]
 
 

@@ -13,7 +13,7 @@ import fluidcc as fc
 from fluidcc.errors import InputError
 from fluidcc.workloads.collectives import CollectiveStudy, Job, placed, read_jobs
 from fluidcc.workloads.collectives.engines import ENGINES, packets
-from fluidcc.workloads.collectives.placement import NoRoomError
+from fluidcc.workloads.collectives.mapping import NoRoomError
 from fluidcc.workloads.fabrics import Cable, Topology, named_topology
 from tests.fuzz import OBJECTS
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import fluidcc as fc
-from fluidcc.workloads.collectives import evaluate
+from fluidcc.workloads.collectives import study
 
 STAR = "leaf-spine:1x1x4"
 
@@ -26,12 +26,12 @@ def test_what_is_kept_is_not_run_again(tmp_path: Path, monkeypatch: pytest.Monke
         raise AssertionError("is run again")
 
     with monkeypatch.context() as patch:
-        patch.setattr(evaluate, "run", never)
+        patch.setattr(study, "run", never)
         again = runs(tmp_path)
         for changed in ({"bytes": "84KB"}, {"seeds": [3]}, {"engine": "fluid", "unchecked": True}, {"pfc": None}):
             with pytest.raises(AssertionError, match="run again"):
                 runs(tmp_path, **changed)
-        patch.setattr(evaluate, "code", lambda folder: "another version")
+        patch.setattr(study, "code", lambda folder: "another version")
         with pytest.raises(AssertionError, match="run again"):
             runs(tmp_path)
     assert again.as_dict() == first.as_dict()

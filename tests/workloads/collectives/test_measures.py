@@ -12,7 +12,7 @@ import xarray as xr
 
 from fluidcc.errors import InputError
 from fluidcc.workloads.collectives import Job, mapping
-from fluidcc.workloads.collectives import measures as told
+from fluidcc.workloads.collectives import run as told
 from fluidcc.workloads.collectives.algorithms import KINDS
 from fluidcc.workloads.collectives.engines import Outcome
 from fluidcc.workloads.collectives.jobs import Replay, Work, _weights, work_of

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import fluidcc as fc
 from fluidcc.errors import InputError
 from fluidcc.workloads.collectives import read_jobs, read_simai, simai
-from fluidcc.workloads.collectives.evaluate import cases_of
 from fluidcc.workloads.collectives.simai import _groups
+from fluidcc.workloads.collectives.study import cases_of
 from fluidcc.workloads.fabrics import named_topology
 from tests.workloads.collectives.traces_by_hand import HEAD, LAYERS, last_of, ring
 

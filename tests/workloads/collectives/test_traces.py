@@ -14,7 +14,7 @@ from examples import traces
 from fluidcc.errors import InputError
 from fluidcc.workloads.collectives import Job, Replay, read_chakra, read_goal, read_jobs, read_simai
 from fluidcc.workloads.collectives.jobs import work_of
-from fluidcc.workloads.collectives.read import read_schedule
+from fluidcc.workloads.collectives.jobs_file import read_schedule
 from fluidcc.workloads.fabrics import named_topology
 from tests.workloads.collectives import wire
 from tests.workloads.collectives.test_schedules import STAR, mutated

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fluidcc.workloads.collectives.graph import Graph
-from fluidcc.workloads.collectives.read import read_schedule
+from fluidcc.workloads.collectives.jobs_file import read_schedule
 from tests.workloads.collectives import wire
 
 COMPUTE, SEND, RECEIVE, COLLECTIVE = 4, 5, 6, 7

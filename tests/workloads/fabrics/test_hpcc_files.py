@@ -14,8 +14,8 @@ import xarray as xr
 import fluidcc as fc
 from fluidcc.cli.app import run
 from fluidcc.workloads import fabrics
+from fluidcc.workloads.fabrics.hpcc_files import ns3_rate
 from fluidcc.workloads.fabrics.lines import Lines
-from fluidcc.workloads.fabrics.ns3_numbers import ns3_rate
 from tests.engines.packet import ns3
 
 TOPOLOGY = """5 2 4

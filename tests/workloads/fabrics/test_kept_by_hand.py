@@ -14,12 +14,11 @@ import xarray as xr
 import fluidcc as fc
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import RED
-from fluidcc.workloads.fabrics import Cable, FlowList, Topology, Traffic, evaluate, named_topology, study
-from fluidcc.workloads.fabrics.evaluate import contenders
+from fluidcc.workloads.fabrics import Cable, FlowList, Topology, Traffic, named_topology, study
 from fluidcc.workloads.fabrics.run import FabricRun
 from fluidcc.workloads.fabrics.run_cache import code, folder_of, signature
 from fluidcc.workloads.fabrics.slowdowns import Slowdown
-from fluidcc.workloads.fabrics.study import FabricStudy
+from fluidcc.workloads.fabrics.study import FabricStudy, contenders
 
 SMALL = Topology((0, 1), (2,), (Cable((0, 2), "10Gbps", "1us"), Cable((1, 2), "40Gbps", "1us")))
 CHOSEN = {"scheme": fc.DCQCN(), "marking": None, "buffer": "1MB"}
@@ -101,10 +100,10 @@ def test_every_scheme_runs_every_seed(monkeypatch: pytest.MonkeyPatch, tmp_path:
         asked.append(make())
         return asked[-1]
 
-    monkeypatch.setattr(evaluate, "run_all", run_all)
-    monkeypatch.setattr(evaluate, "kept_or_made", kept)
-    monkeypatch.setattr(evaluate, "begun", lambda found: "begun")
-    monkeypatch.setattr(evaluate, "code", lambda: "sources")
+    monkeypatch.setattr(study, "run_all", run_all)
+    monkeypatch.setattr(study, "kept_or_made", kept)
+    monkeypatch.setattr(study, "begun", lambda found: "begun")
+    monkeypatch.setattr(study, "code", lambda: "sources")
     rows = [(0, 1, 0.0, 1e3)]
     found: Any = fc.fabric("hpcc,dcqcn", SMALL, flows=rows, seeds=[4, 9], threads=3, folder=tmp_path, buffer="3MB")
     jobs = [(each[0][1], each[0][3]) for each in asked]

@@ -11,8 +11,8 @@ import xarray as xr
 import fluidcc as fc
 from fluidcc.workloads import fabrics
 from fluidcc.workloads.fabrics import Cable, Topology
-from fluidcc.workloads.fabrics.evaluate import seeds_of
 from fluidcc.workloads.fabrics.slowdowns import bin_ends, ends_alone, slowdown_of
+from fluidcc.workloads.fabrics.study import seeds_of
 from fluidcc.workloads.fabrics.topology import _listed
 
 # Hosts 0 to 3 of two ToRs (4, 5) under one spine (6), the fourth behind a slow port.

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.workloads.fabrics import FlowList, evaluate, named_topology
+from fluidcc.workloads.fabrics import FlowList, named_topology, study
 from fluidcc.workloads.fabrics.run import read_run
 from fluidcc.workloads.fabrics.run_cache import kept_or_made
 from fluidcc.workloads.fabrics.study import interval, intervals_of, spread
@@ -134,13 +134,13 @@ def test_kept_runs_are_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyP
     files = sorted(tmp_path.glob("*.nc"))
     assert [file.name.rpartition("-")[0] for file in files] == ["hpcc-seed1", "hpcc-seed2"]
     ran: list[int] = []
-    run = evaluate.run
+    run = study.run
 
     def counted(*of: Any, **more: Any) -> Any:
         ran.append(1)
         return run(*of, **more)
 
-    monkeypatch.setattr(evaluate, "run", counted)
+    monkeypatch.setattr(study, "run", counted)
     again = fc.fabric("hpcc", SHAPE, **options)
     assert not ran
     for a, b in zip(first.runs, again.runs, strict=True):
@@ -213,7 +213,7 @@ def test_runs_are_asked_for_what_is_given_alone(
         asked.append(more)
         raise fc.InputError("no, 42")
 
-    monkeypatch.setattr(evaluate, "run", told)
+    monkeypatch.setattr(study, "run", told)
     with pytest.raises(fc.InputError, match="no, 42"):
         fc.fabric("hpcc", SHAPE, threads=1, **options)
     assert asked == [{"ideal": "alone", "network": {}} | settings]
@@ -223,7 +223,7 @@ def test_one_that_fails_stops_the_others(monkeypatch: pytest.MonkeyPatch) -> Non
     def failing(*_: Any, **__: Any) -> Any:
         raise fc.InputError("no, 42")
 
-    monkeypatch.setattr(evaluate, "run", failing)
+    monkeypatch.setattr(study, "run", failing)
     with pytest.raises(fc.InputError, match="no, 42"):
         fc.fabric("hpcc", SHAPE, flows=ROWS, seeds=5, threads=1)
 
@@ -241,7 +241,7 @@ def test_an_interrupted_study_stops_its_threads(monkeypatch: pytest.MonkeyPatch)
             reports.append(float(share))
         raise AssertionError("it was not stopped")
 
-    monkeypatch.setattr(evaluate, "run", interrupted)
+    monkeypatch.setattr(study, "run", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fc.fabric("hpcc", SHAPE, flows=ROWS, seeds=8, threads=1)
     assert len(reports) < 10_000

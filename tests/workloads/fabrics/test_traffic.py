@@ -13,7 +13,7 @@ import fluidcc as fc
 from fluidcc.builders.workloads import SIZES, WEB_SEARCH
 from fluidcc.workloads import fabrics
 from fluidcc.workloads.fabrics import Cable, Incast, Topology, Traffic, named_topology
-from fluidcc.workloads.fabrics.mix import parts_of, sizes_of
+from fluidcc.workloads.fabrics.traffic import parts_of, sizes_of
 
 SMALL = named_topology("leaf-spine:2x1x4")
 MATRIX = """# a comment
