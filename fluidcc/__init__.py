@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fluidcc.compiling.loop_flag import set_flag
+from fluidcc.compiling.settings import set_flag
 from fluidcc.surface import lazily
 from fluidcc.version import VERSION
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from fluidcc.builders.toml_file import load_scenario as load_scenario
     from fluidcc.builders.toml_file import save_scenario as save_scenario
     from fluidcc.contract.preset import Preset as Preset
-    from fluidcc.contract.presets import preset as preset
-    from fluidcc.contract.presets import presets as presets
+    from fluidcc.contract.registry import preset as preset
+    from fluidcc.contract.registry import presets as presets
     from fluidcc.contract.registry import register as register
-    from fluidcc.engines.ensemble import ensemble as ensemble
-    from fluidcc.engines.fluid.measure import measure as measure
+    from fluidcc.engines.fluid.metrics import measure as measure
+    from fluidcc.engines.run import ensemble as ensemble
     from fluidcc.engines.run import simulate as simulate
     from fluidcc.errors import InputError as InputError
     from fluidcc.operators.audit import Audit as Audit

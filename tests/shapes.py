@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from fluidcc.dde.history import ring_depth
-from fluidcc.engines.fluid.rows import column
+from fluidcc.engines.fluid.state import column
 
 RECORDS = 1 << 15  # of a history: what the longest here need, but for flow control
 

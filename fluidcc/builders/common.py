@@ -114,7 +114,7 @@ def chosen(
     InputError
         If there is no such scheme or preset, a preset goes with no name, or the scheme is none.
     """
-    from fluidcc.contract.presets import preset as preset_of
+    from fluidcc.contract.registry import preset as preset_of
 
     if scheme is None and preset is None:
         scheme = preset_of(registry.DEFAULT).scheme

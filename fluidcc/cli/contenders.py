@@ -122,7 +122,7 @@ def contenders(
         If a name or a value makes no sense, or a NIC's settings are given and DCQCN does not run.
     """
     from fluidcc.builders.names import check_name, known_names
-    from fluidcc.contract.presets import preset as preset_of
+    from fluidcc.contract.registry import preset as preset_of
     from fluidcc.scenario.frames import payloads
 
     found = {name: preset_of(name, preset).options() for name in names}

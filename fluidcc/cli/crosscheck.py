@@ -56,10 +56,8 @@ def command(
     output.check_outputs(plot=(plot, output.PICTURE))
     scenario = scenario_of(request)
     output.save_scenario(scenario, save_scenario)
-    from fluidcc.contract.registry import scheme_of
-    from fluidcc.contract.shared import shared_functions
-    from fluidcc.engines.ensemble import ensemble
-    from fluidcc.engines.run import simulate
+    from fluidcc.contract.registry import scheme_of, shared_functions
+    from fluidcc.engines.run import ensemble, simulate
     from fluidcc.results.comparison import compare, horizon
 
     until = until or horizon(scenario)

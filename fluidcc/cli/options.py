@@ -34,7 +34,7 @@ def complete_schemes(ctx: Any, incomplete: str) -> list[str]:
 
 def complete_presets(ctx: Any, incomplete: str) -> list[str]:
     """Presets of the scheme that is typed already."""
-    from fluidcc.contract.presets import presets as presets_of
+    from fluidcc.contract.registry import presets as presets_of
 
     return _of_scheme(ctx, presets_of)
 

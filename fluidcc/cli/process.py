@@ -21,7 +21,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-from fluidcc.compiling.loop_flag import SOURCE
+from fluidcc.compiling.settings import SOURCE
 
 
 def prepare_streams() -> bool:

@@ -197,7 +197,7 @@ def _built(request: Request, swept: dict[str, Any]) -> Scenario:
     from fluidcc import builders as topologies
     from fluidcc.builders.common import with_chains_threshold
     from fluidcc.builders.names import TOPOLOGIES, changed_flow_control, changed_marking, entries, split
-    from fluidcc.contract.presets import preset as preset_of
+    from fluidcc.contract.registry import preset as preset_of
 
     if request.port is not None and not request.ports:
         raise InputError("--port: there is no switch to read it from; write --from config_db.json beside it")

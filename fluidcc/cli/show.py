@@ -21,7 +21,7 @@ EXAMPLES = (
 
 def command(scheme: o.Scheme, preset: o.NamedPreset = "paper", json: o.Json = False) -> None:
     """List parameters with unit, default, symbol and source."""
-    from fluidcc.contract.presets import preset as preset_of
+    from fluidcc.contract.registry import preset as preset_of
 
     rows = _rows(preset_of(scheme, preset))
     if json:

@@ -13,7 +13,7 @@ from fluidcc import units
 from fluidcc.cli import options as o
 from fluidcc.cli import output
 from fluidcc.cli.request import Request, scenarios_of
-from fluidcc.compiling.loop_flag import SOURCE
+from fluidcc.compiling.settings import SOURCE
 from fluidcc.errors import InputError
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _in_short(trace: Trace) -> str:
 
 def _say_flow_control(request: Request, scenario: Scenario) -> None:
     """Warn of flow control that was asked for and that the fluid leaves out."""
-    from fluidcc.engines.fluid.ingress import controls_flow
+    from fluidcc.engines.fluid.network import controls_flow
     from fluidcc.scenario.model import PFC, resolve
 
     given = [name for name in request.values() if name == "pfc" or name in {f.name for f in dataclasses.fields(PFC)}]

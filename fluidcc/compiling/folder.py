@@ -2,11 +2,16 @@
 
 Loading machine code, or the pickles around it, runs whatever is in them. So nothing is read from a folder that somebody
 else owns or may write to; a refused folder is reported in one line, and everything is compiled as if there were none.
+
+Its name is a digest of the files that the machine code depends on, by the imports in their text (`files_behind`).
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import hashlib
+import importlib.util
 import os
 import platform
 import re
@@ -14,20 +19,24 @@ import shutil
 import stat
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
-from fluidcc.compiling.loop_flag import SOURCE
+from fluidcc.compiling.settings import SOURCE
 
 _PRIVATE = 0o700
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _OURS = re.compile(r"(numba|jax)-[0-9a-f]{16}|[0-9a-f]{16}")  # the last: of versions before
 _UNUSED = 30 * 24 * 3600.0  # s after which what another version compiled is thrown out
 _MOST = 2 << 30  # bytes of all versions
+_CHECK = 32  # bytes of a file that tell whether the rest is whole
 _REFRESH = 24 * 3600.0  # s between notes of use
 _UNUSABLE = "the cache: {} cannot be used ({}); everything is compiled again. Give a folder: FLUIDCC_CACHE_DIR=..."
 _said: set[str] = set()
 _pruned: set[Path] = set()
+_IMPORT = re.compile(r"^\s*(?:from\s+([\w.]+)\s+import\s+(\([^)]*\)|.*)|import\s+(.*))", re.MULTILINE)
+_NAME = re.compile(r"[\w.]+")
 
 
 class RefusedError(Exception):
@@ -146,6 +155,25 @@ def _entries(place: Path | str) -> Iterator[os.DirEntry[str]]:
                 yield from _entries(each.path)
 
 
+def sealed(content: bytes) -> bytes:
+    """Put a checksum before the content of a file."""
+    return hashlib.sha256(content).digest() + content
+
+
+def unsealed(file: bytes) -> bytes:
+    """Return a file's content without its checksum.
+
+    Raises
+    ------
+    ValueError
+        If it is not whole.
+    """
+    check, content = file[:_CHECK], file[_CHECK:]
+    if hashlib.sha256(content).digest() != check:
+        raise ValueError("not whole")
+    return content
+
+
 def _note_use(place: Path) -> None:
     """The folder's own time says when it was last used; once a day, and other versions are looked at then."""
     with contextlib.suppress(OSError):
@@ -190,3 +218,63 @@ def _size(place: Path) -> int:
         return sum(each.stat(follow_symlinks=False).st_size for each in _entries(place))
     except OSError:
         return 0
+
+
+def files_behind(modules: Iterable[str], roots: Iterable[str]) -> list[Path]:
+    """Files of modules and of all that they import, directly or not, of packages.
+
+    Parameters
+    ----------
+    modules : iterable of str
+        Dotted names; one that does not exist is passed over.
+    roots : iterable of str
+        Packages in which imports are followed.
+    """
+    inside = tuple(f"{root}." for root in roots)
+    found: dict[str, Path] = {}
+    waiting = list(modules)
+    while waiting:
+        name = waiting.pop()
+        path = None if name in found else file_of(name)
+        if path is not None:
+            found[name] = path
+            waiting += [each for each in _imported(path, name) if each.startswith(inside)]
+    return [found[name] for name in sorted(found)]
+
+
+@functools.cache
+def file_of(name: str) -> Path | None:
+    """Source of a module; None if there is no such module, or no source of it."""
+    spec = _spec_of(name)
+    return None if spec is None or spec.origin is None or not spec.has_location else Path(spec.origin)
+
+
+@functools.cache
+def _spec_of(name: str) -> ModuleSpec | None:
+    """Find a module without importing more than packages: `find_spec` imports all above it, a fluid side JAX too."""
+    above = name.rpartition(".")[0]
+    if above and ((parent := _spec_of(above)) is None or parent.submodule_search_locations is None):
+        return None
+    try:
+        return importlib.util.find_spec(name)
+    except (ModuleNotFoundError, ValueError):  # ValueError: `__main__`, where it is a script
+        return None
+
+
+@functools.cache
+def _imported(path: Path, name: str) -> tuple[str, ...]:
+    """Names of what a module imports, each also with what it takes of it: that may be a module too.
+
+    By their text, as parsing takes ten times as long, which every start would wait for. A line of a docstring that
+    looks like an import adds a file at most.
+    """
+    found = []
+    for source, given, plain in _IMPORT.findall(path.read_text(encoding="utf-8")):
+        if plain:
+            found += _NAME.findall(plain)
+            continue
+        dots = len(source) - len(source.lstrip("."))
+        above = name.rsplit(".", dots)[0] if dots else ""
+        base = ".".join(part for part in (above, source[dots:]) if part)
+        found += [base, *(f"{base}.{each}" for each in _NAME.findall(given))]
+    return tuple(found)

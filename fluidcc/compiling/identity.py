@@ -22,7 +22,7 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
-from fluidcc.compiling.dependencies import file_of
+from fluidcc.compiling.folder import file_of
 from fluidcc.contract import registry
 
 # Of these, whose versions are in the folder's name, the names alone.

@@ -13,7 +13,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from fluidcc.contract import checks, law_check, protocol
+from fluidcc.contract import checks, protocol
 from fluidcc.contract.protocol import Observables
 from fluidcc.errors import InputError
 
@@ -221,7 +221,7 @@ class Scheme:
                 more = f"write a property {alien[0]} of parameters"
                 more = f"its State has {', '.join(found.State._fields)}" if known is found.State else more
                 raise self._refused("law", f"{name} has {alien[0]!r}; {more}")
-        if slip := law_check.slip(module, self.Parameters, by_slope):
+        if slip := checks.slip(module, self.Parameters, by_slope):
             raise self._refused("law", slip)
         return found
 

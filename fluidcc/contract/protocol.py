@@ -276,7 +276,7 @@ class LawSide(Protocol[P_contra]):
 
     A law without a window is of rates: the fluid follows its slope, which is what ``on_step`` changes in a time over
     that time, as the time goes to 0. It may use ``dt``, ``newly``, the packet and the line rate of ``progress``. A law
-    branches (``if``) on its parameters' switches alone; `fluidcc.contract.law_check` tries each law once.
+    branches (``if``) on its parameters' switches alone; `fluidcc.contract.checks` tries each law once.
 
     Without a law a scheme runs at flow level on its hybrid side, if it has one.
     """

@@ -1,4 +1,4 @@
-"""Schemes by name: every folder here with a ``parameters`` module, what was registered, and what is installed.
+"""Schemes by name, and their presets: those in `fluidcc.schemes`, what was registered, and what is installed.
 
 Names are known without an import; a scheme's parameters are imported when it is asked for, its sides when they are.
 """
@@ -9,9 +9,10 @@ import importlib
 import re
 import sys
 import threading
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fluidcc.errors import InputError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from fluidcc.contract.models import Equilibrium, Fluid, Hybrid, Packet, Scheme
+    from fluidcc.contract.preset import Preset
 
 DEFAULT = "dcqcn"  # where no scheme is given
 ENTRY_POINTS = "fluidcc.schemes"
@@ -78,6 +80,9 @@ def scheme(name: str) -> Scheme:
             "fluidcc.register"
         )
     return _outside[name]
+
+
+_scheme = scheme  # for functions with a parameter of that name
 
 
 def scheme_of(parameters: Any) -> Scheme:
@@ -287,3 +292,99 @@ def _load(name: str, point: EntryPoint) -> None:
     if made.name != name:
         raise InputError(f"scheme: {point.value} is installed as {name!r} but named {made.name!r}; agree on one")
     register(found)
+
+
+@public()
+def presets(scheme: str) -> dict[str, Preset]:
+    """Return all presets of a scheme.
+
+    Parameters
+    ----------
+    scheme : str
+        Its name, such as ``"dcqcn"``.
+
+    Returns
+    -------
+    dict of Preset
+        By name, ``"paper"`` first.
+
+    Raises
+    ------
+    InputError
+        If there is no such scheme.
+    """
+    return dict(_scheme(scheme).PRESETS)
+
+
+@public()
+def preset(scheme: str, name: str = "paper") -> Preset:
+    """A scheme's preset.
+
+    Parameters
+    ----------
+    scheme : str
+        Its name, such as ``"dcqcn"``.
+    name : str
+        Of the preset, such as ``"vendor"``.
+
+    Returns
+    -------
+    Preset
+        With ``scheme``, ``marking`` and ``network``; its `Preset.options` are those of a builder.
+
+    Raises
+    ------
+    InputError
+        If there is no such scheme or preset.
+
+    Examples
+    --------
+    >>> preset("dcqcn", "vendor").scheme.timer
+    0.0003
+    """
+    known = presets(scheme)
+    if not isinstance(name, str) or name not in known:
+        raise InputError(f"preset: {scheme} has no {str(name)[:40]!r}; write one of {', '.join(known)}")
+    return known[name]
+
+
+def shared_functions(given: Scheme, one: str, other: str) -> list[str]:
+    """Return the names, such as ``hpcc.law.reacted``, of what two engines share, in the order of the alphabet.
+
+    An engine for which a scheme has no file is made of its law.
+    """
+    return sorted(_functions(given, one) & _functions(given, other))
+
+
+def _functions(given: Scheme, engine: str) -> set[str]:
+    """Functions that an engine's side calls and that are not of the side's own file."""
+    side = given.module(engine)
+    made = getattr(side, "__file__", None) is None
+    home = given.module("law") if made else side
+    within = f"{given.package.rpartition('.')[0] or given.package}."  # one scheme may add to another's rules
+    waiting = [] if home is None else list(_of_schemes(vars(home).values(), within))
+    if (base := getattr(side, "BASE", None)) is not None:
+        waiting += _of_schemes(vars(scheme(base).module(engine)).values(), within)
+    found = dict[int, FunctionType]()
+    while waiting:
+        function = waiting.pop()
+        if id(function) not in found:
+            found[id(function)] = function
+            names = function.__code__.co_names
+            called = [function.__globals__.get(name) for name in names]
+            by_module = [getattr(each, name, None) for each in called if isinstance(each, ModuleType) for name in names]
+            waiting += _of_schemes([*called, *by_module], within)
+    own = f".{engine}"
+    return {
+        f"{each.__module__.removeprefix(within)}.{each.__name__}"
+        for each in found.values()
+        if made or not each.__module__.endswith(own)
+    }
+
+
+def _of_schemes(values: Iterable[Any], within: str) -> Iterator[FunctionType]:
+    """Functions among some values that are of schemes, compiled or not."""
+    for value in values:
+        function = getattr(value, "py_func", value)
+        if isinstance(function, FunctionType) and f"{function.__module__}.".startswith(within):
+            yield function

@@ -6,7 +6,7 @@ A scheme's ``fluid`` module names in ``NEEDS`` what costs extra. Without it, it 
 - ``"delay"``: `Signals.waits`, what packets waited in queues. The module is then `protocol.Comparing`;
 - ``"inflight"``: bytes in flight are counted. The module is then `protocol.Jumping`: `Windowed` if a window limits
   these bytes, `Halting` if flows at times send less than their rate;
-- ``"undetermined"``: `Signals.undetermined`, if the scenario's flow control has a fixed threshold (`fluid.ingress`).
+- ``"undetermined"``: `Signals.undetermined`, if the scenario's flow control has a fixed threshold (`fluid.network`).
 
 In ``ONLY`` it gives the one value of each switch that it models, where the packet side has more.
 """

@@ -1,18 +1,25 @@
-"""One scenario in, one trace out: `simulate` validates, and gives the scenario to an engine."""
+"""One scenario in, one trace out: `simulate` validates, and gives the scenario to an engine; `ensemble` over seeds."""
 
 from __future__ import annotations
 
 import dataclasses
 import warnings
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
 
 from fluidcc.contract.bind import binder
+from fluidcc.engines.run_many import run_all
 from fluidcc.errors import InputError
+from fluidcc.progress import Bar
 from fluidcc.results.schema import ENGINES
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario, resolve
-from fluidcc.surface import public
-from fluidcc.units import TIME, quantity, show
+from fluidcc.surface import keywords, public
+from fluidcc.units import TIME, quantity, show, whole
+
+_MOST_SEEDS = 10_000
 
 
 def _say_fixed_delay(scenario: Scenario, engine: str) -> None:
@@ -183,3 +190,44 @@ def simulate(
         sample_interval=sample_interval,
         estimate_error=estimate_error,
     )
+
+
+@public(passes_on=[name for name in keywords(simulate) if name not in ("engine", "seed")])
+def ensemble(
+    scenario: Scenario, until: Any, seeds: int | Sequence[int] = 8, *, engine: str = "packet", **options: Any
+) -> list[Trace]:
+    """Run an engine that draws random numbers once per seed.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    until : quantity
+        Horizon [s].
+    seeds : int or sequence of int
+        How many seeds, from 1, or which.
+    engine : {"packet", "hybrid"}
+    **options
+        As of `simulate`.
+
+    Returns
+    -------
+    list of Trace
+        One per seed.
+
+    Raises
+    ------
+    InputError
+        If there is no seed, the engine draws none, or as of `simulate`.
+    """
+    if np.ndim(seeds) == 0:
+        chosen: Sequence[int] = range(1, whole(seeds, 1, _MOST_SEEDS, "seeds", "; give at least 1") + 1)
+    else:
+        chosen = list(cast(Sequence[int], seeds))
+    if not chosen:
+        raise InputError("seeds: there are none; give at least 1")
+    if engine not in ("packet", "hybrid"):
+        raise InputError(f"engine: {str(engine)[:20]!r} draws no random numbers; write packet or hybrid")
+    with Bar(f"simulating, {engine}", len(chosen), "seeds") as bar:
+        return run_all(
+            lambda seed, _: simulate(scenario, until, engine=engine, seed=seed, **options), chosen, report=bar
+        )

@@ -19,8 +19,8 @@ from fluidcc import units
 from fluidcc.builders import incast, parking_lot
 from fluidcc.contract import registry
 from fluidcc.contract.preset import Preset
-from fluidcc.contract.presets import preset as preset_named
-from fluidcc.contract.presets import presets
+from fluidcc.contract.registry import preset as preset_named
+from fluidcc.contract.registry import presets
 from fluidcc.errors import InputError
 from fluidcc.results.comparison import horizon
 from fluidcc.scenario.display import value_text

@@ -17,7 +17,7 @@ import xarray as xr
 from fluidcc import builders
 from fluidcc.builders import clos_unit
 from fluidcc.builders.workloads import poisson_flows
-from fluidcc.engines.packet.buffer_cycle import buffer_cycle
+from fluidcc.engines.common.topology import buffer_cycle
 from fluidcc.engines.run import simulate
 from fluidcc.engines.run_many import run_many
 from fluidcc.files import write_atomically

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from fluidcc.builders import incast
-from fluidcc.engines.ensemble import ensemble
-from fluidcc.engines.run import simulate
+from fluidcc.engines.run import ensemble, simulate
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
 from fluidcc.proofs import papers

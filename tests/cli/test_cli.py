@@ -15,7 +15,7 @@ import fluidcc as fc
 from fluidcc.builders import toml_file as scenario_file
 from fluidcc.cli.app import run
 from fluidcc.contract.preset import Preset
-from fluidcc.engines.fluid.step_error import UNKNOWN
+from fluidcc.engines.fluid.run import UNKNOWN
 from fluidcc.operators.audit import audit as audit_files
 from fluidcc.schemes.dcqcn import PRESETS
 from fluidcc.studies.sweeps import run as sweeps_run

@@ -13,8 +13,7 @@ import pytest
 
 from fluidcc.cli import options
 from fluidcc.cli.app import run
-from fluidcc.contract.presets import presets
-from fluidcc.contract.registry import names
+from fluidcc.contract.registry import names, presets
 
 
 @pytest.fixture

@@ -17,9 +17,10 @@ from typing import Any
 import pytest
 from numba import njit
 
-from fluidcc.compiling import folder, numba_files
+from fluidcc.compiling import folder
 from fluidcc.compiling.functions import per_shape
-from fluidcc.compiling.numba_files import keep
+from fluidcc.engines.common import jit
+from fluidcc.engines.common.jit import keep
 
 ROOT = Path(__file__).parents[2]
 DIGEST = "0123456789abcdef"
@@ -348,8 +349,8 @@ def test_numba_announces_what_it_compiles(monkeypatch: pytest.MonkeyPatch) -> No
         said.append(text)
         yield
 
-    monkeypatch.setattr(numba_files, "waiting", waiting)
+    monkeypatch.setattr(jit, "waiting", waiting)
     made: Any = njit(lambda x: x + 1)
-    numba_files.announce(made, "a sum (about 1 s, once)")
+    jit.announce(made, "a sum (about 1 s, once)")
     assert [made(1), made(2)] == [2, 3]
     assert said == ["compiling a sum (about 1 s, once)"]

@@ -20,7 +20,7 @@ import pytest
 from jax.experimental.compilation_cache import compilation_cache
 
 import fluidcc as fc
-from fluidcc.compiling import folder, functions, store
+from fluidcc.compiling import folder, functions
 from fluidcc.compiling.functions import per_shape
 from fluidcc.schemes.dcqcn import fluid as dcqcn_fluid
 
@@ -229,7 +229,7 @@ def test_a_file_of_somebody_else_is_not_loaded(monkeypatch: pytest.MonkeyPatch, 
     doubled()
     forget()
     loaded: list[Any] = []
-    monkeypatch.setattr(store.pickle, "loads", lambda content: loaded.append(content))
+    monkeypatch.setattr(functions.pickle, "loads", lambda content: loaded.append(content))
     monkeypatch.setattr(folder.os, "getuid", lambda: 4321)
     with pytest.warns(UserWarning, match="belongs to somebody else"):
         assert doubled() == 6

@@ -13,7 +13,7 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.compiling import functions
-from fluidcc.compiling.dependencies import files_behind
+from fluidcc.compiling.folder import files_behind
 from fluidcc.compiling.identity import reader_of, structure_of
 from fluidcc.contract import registry
 from fluidcc.engines.common import jit

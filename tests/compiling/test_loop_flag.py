@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fluidcc.compiling.loop_flag import LOOP_FLAG
+from fluidcc.compiling.settings import LOOP_FLAG
 
 ROOT = Path(__file__).parents[2]
 RUN = """

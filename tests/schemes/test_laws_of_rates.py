@@ -19,8 +19,8 @@ import fluidcc as fc
 from fluidcc.contract import registry
 from fluidcc.contract.models import Scheme
 from fluidcc.contract.signals import Signals
-from fluidcc.engines.flow_level import laws as flow_level
-from fluidcc.engines.packet.laws import side_of
+from fluidcc.engines.flow_level import dispatch as flow_level
+from fluidcc.engines.packet.dispatch import side_of
 from tests.engines.packet.plain import plain
 from tests.schemes.plain_laws import bound, record
 

@@ -9,7 +9,7 @@ import pytest
 
 from fluidcc.contract import registry
 from fluidcc.contract.models import Scheme
-from fluidcc.contract.shared import shared_functions
+from fluidcc.contract.registry import shared_functions
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

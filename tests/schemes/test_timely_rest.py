@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.contract.fields import bound_win
 from fluidcc.contract.signals import Signals, Waits
-from fluidcc.contract.win import bound_win
 from fluidcc.scenario.model import resolve
 from fluidcc.schemes.timely import PRESETS, fluid
 from fluidcc.theory.control.equilibrium import equilibria

@@ -1,6 +1,7 @@
-"""Ranges of the packet engine's numbers: picoseconds, bytes and counts are int64, with room for sums.
+"""Bounds of a run: its horizon, window and seed as they are given, and ranges of the packet engine's numbers.
 
-The hybrid has the same ranges, in doubles: beyond them, doubles cannot separate the times of two packets.
+Picoseconds, bytes and counts are int64, with room for sums. The hybrid has the same ranges, in doubles: beyond them,
+doubles cannot separate the times of two packets.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Flow, Scenario
 from fluidcc.scenario.parameters import specs
-from fluidcc.units import COUNT, RATE, SIZE, TIME, show
+from fluidcc.units import COUNT, RATE, SIZE, TIME, interval, quantity, show, whole
 
 MOST_TIME = 1e6  # s
 MOST_FLOWS = 1 << 20
@@ -102,3 +103,34 @@ def _parts(scenario: Scenario, flows: Sequence[Flow]) -> Iterator[tuple[str, Any
         if id(flow.scheme) not in seen:
             seen.add(id(flow.scheme))
             yield f"flow {i} ", flow.scheme
+
+
+def seed_of(seed: int | None) -> int:
+    """Return a checked seed, 0 by default.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    return 0 if seed is None else whole(seed, 0, (1 << 63) - 1, "seed", "; write for example seed=1")
+
+
+def horizon_and_window(until: Any, window: Any) -> tuple[float, float, float]:
+    """Horizon, and the window's edges [s]; its second half by default.
+
+    Raises
+    ------
+    InputError
+        If one of them makes no sense.
+    """
+    seconds, edges = quantity(until, TIME, "until"), interval(window, "window")
+    if not 0 < seconds <= MOST_TIME:
+        raise InputError(f"until: {show(seconds, TIME)} is no horizon; write for example 10ms")
+    opens, closes = edges or (seconds / 2, seconds)
+    if not 0 <= opens < closes <= seconds * (1 + 1e-9):
+        raise InputError(
+            f"window: {show(opens, TIME)}:{show(closes, TIME)} does not lie inside the run of {show(seconds, TIME)}; "
+            f"write for example {show(seconds / 2, TIME)}:{show(seconds, TIME)}"
+        )
+    return seconds, opens, closes

@@ -11,19 +11,68 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fluidcc.contract import red as rules
 from fluidcc.contract.bind import binder
+from fluidcc.contract.law import in_world
+from fluidcc.engines.common import scalars
 from fluidcc.engines.common.jit import entry, kernel
-from fluidcc.engines.flow_level import dispatch, memory
-from fluidcc.engines.flow_level.feedback import DELAY, MARKS, TELEMETRY, look
-from fluidcc.engines.flow_level.hosts import answering
-from fluidcc.engines.flow_level.laws import CompiledLaw
-from fluidcc.engines.flow_level.memory import FLOW, RUNNING, SENDING, STATUS, STEP, USED, records
-from fluidcc.engines.flow_level.step import advance
+from fluidcc.engines.flow_level import dispatch, layout
+from fluidcc.engines.flow_level.dispatch import CompiledLaw
+from fluidcc.engines.flow_level.layout import (
+    FLOW,
+    FOUND,
+    INPUT,
+    OUTPUT,
+    QUEUE,
+    RUNNING,
+    SENDING,
+    STATUS,
+    STEP,
+    STOOD,
+    USED,
+    records,
+)
+from fluidcc.engines.flow_level.step import ack_lag, advance, answering
 from fluidcc.engines.hybrid.random_marks import exponential, hazard
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario
 
+MARKS, DELAY, TELEMETRY = range(3)  # what a scheme looks at
+red = in_world(rules.red, scalars, kernel)
 NEVER = np.inf
+
+
+@kernel
+def look(m: Any, s: Any, flow: Any, needs: Any, dt: Any, pause: Any) -> None:
+    """Write a sender's feedback into its transfer's record; ``pause`` is how long that waits at the receiver [s]."""
+    slots, net, ports = m.slots, m.net, m.ports
+    n, f, records = m.now[STEP] - 1, slots.flow[s], len(ports.seen)
+    last = net.hops[f] - 1
+    flow.sent, flow.acked, flow.newly = slots.sent[s], slots.acked[s], slots.newly[s]
+    flow.gone = flow.sent
+    if not (needs[MARKS] or needs[DELAY] or needs[TELEMETRY]):
+        return
+    lag = ack_lag(net, ports, f, dt) + 1.0 + pause / dt
+    left = n - int(min(lag, records - 1.0 - last))
+    missed, rtt, stood = 1.0, net.rtt[f], 0.0
+    for h in range(last):
+        p = net.there[f, h + 1]
+        at = max(left - (last - 1 - h), 0)
+        queue, found = ports.seen[at % records, p, QUEUE], ports.seen[at % records, p, FOUND]
+        stood += ports.seen[at % records, p, STOOD]
+        if needs[MARKS]:
+            kmin, kmax, pmax = net.marking[p]
+            missed *= 1.0 - red(found if net.joining[p] else queue, kmin, kmax, pmax)
+        if needs[DELAY]:
+            rtt += found / net.rate[p]
+            behind = net.back[f, h + 1]
+            rtt += ports.backlog[behind] / net.rate[behind]
+        if needs[TELEMETRY]:
+            flow.queue[h], flow.output[h] = queue, ports.seen[at % records, p, OUTPUT]
+            flow.arriving[h], flow.capacity[h] = ports.seen[at % records, p, INPUT], net.rate[p]
+    flow.rtt = rtt
+    # Ports serve in proportion: what has come through this soon has stood behind those before it, and is not yet here.
+    flow.marking = 0.0 if left - last - stood < slots.since[s] else 1.0 - missed
 
 
 class Senders(NamedTuple):
@@ -35,7 +84,7 @@ class Senders(NamedTuple):
     raw: Any  # (slots, words) of the states that are used
     first: Any  # (kinds,) FLOW as it starts
     raw_first: Any  # (kinds, words)
-    needs: Any  # (3,) of `fluidcc.engines.flow_level.feedback`
+    needs: Any  # (3,) of what the scheme looks at: `MARKS`, ...
     by_cnp: Any  # (1,) whether it gets feedback by CNPs
     seed: Any  # (1,)
     outside: Any  # bytes: the states, if the scheme is from outside,
@@ -105,7 +154,7 @@ def _notice(law: Any, flow: Any, s: Any, now: Any) -> None:
         dispatch.on_bytes(law, s)
 
 
-def senders_of(scenario: Scenario, paths_first: np.ndarray, net: memory.Net, slots: int, seed: int) -> Senders:
+def senders_of(scenario: Scenario, paths_first: np.ndarray, net: layout.Net, slots: int, seed: int) -> Senders:
     """Return senders of the scheme that all flows of a scenario run.
 
     Raises
@@ -175,7 +224,7 @@ def _words(table: Any) -> np.ndarray:
 class Compiled:
     """Senders of a run: their compiled rules, and as many slots as there are transfers under way."""
 
-    def __init__(self, scenario: Scenario, first: np.ndarray, net: memory.Net, slots: int, seed: int) -> None:
+    def __init__(self, scenario: Scenario, first: np.ndarray, net: layout.Net, slots: int, seed: int) -> None:
         self.scheme = scenario.flows[0].scheme.name
         self.all = senders_of(scenario, first, net, slots, seed)
 

@@ -1,7 +1,8 @@
 """Transfers in arrays, each on the path of one of the scenario's flows, and which of them wait for which.
 
 A job of a thousand hosts has millions of transfers on a thousand connections. A `Flow` for each would take longer to
-make than to simulate; so a scenario's flows may serve as connections, on which a table says what is sent.
+make than to simulate; so a scenario's flows may serve as connections, on which a table says what is sent. Starts to
+come are in order of time, in a heap of transfers; the end of one sets others going.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fluidcc.engines.flow_level.calendar import ANSWER, DEPARTURE, RECEIPT
+from fluidcc.engines.common.jit import entry, kernel
 from fluidcc.errors import InputError
 from fluidcc.scenario import dependencies
 from fluidcc.scenario.model import Flow, Scenario
 from fluidcc.surface import constructor
 
 _MOST = 1 << 28  # transfers; their numbers are 32 bits wide
+ANSWER, RECEIPT, DEPARTURE = map(np.int64, range(3))  # of a last byte: its ACK comes, it arrives, it leaves its host
+ENDS, ALL = map(np.int64, (1 << ANSWER | 1 << RECEIPT, 7))  # bit sets of them
 
 
 @constructor()
@@ -209,7 +212,7 @@ def waits_of(scenario: Scenario, transfers: Transfers) -> Waits:
 
 
 def _what(follower: Flow, before: Flow) -> np.int64:
-    """Return which of the ends of `fluidcc.engines.flow_level.calendar` a flow waits for."""
+    """Return which end a flow waits for."""
     return {dependencies.SENT: DEPARTURE, dependencies.RECEIPT: RECEIPT, dependencies.ANSWER: ANSWER}[
         dependencies.end_of(follower, before)
     ]
@@ -224,3 +227,84 @@ def _hosts(scenario: Scenario) -> tuple[np.ndarray, np.ndarray]:
     ]
     both = np.array(ends, np.int64)
     return both[:, 0], both[:, 1]
+
+
+@kernel
+def push(heap: Any, held: Any, begins: Any, t: Any) -> None:
+    """Put a transfer among those to start, at its time."""
+    at = held
+    while at > 0:
+        above = (at - 1) // 2
+        if begins[heap[above]] <= begins[t]:
+            break
+        heap[at] = heap[above]
+        at = above
+    heap[at] = t
+
+
+@kernel
+def pop(heap: Any, held: Any, begins: Any) -> Any:
+    """Take the first of ``held``, which is one more than are left."""
+    first, last = heap[0], heap[held - 1]
+    left, at = held - 1, 0
+    while True:
+        below = 2 * at + 1
+        if below >= left:
+            break
+        if below + 1 < left and begins[heap[below + 1]] < begins[heap[below]]:
+            below += 1
+        if begins[last] <= begins[heap[below]]:
+            break
+        heap[at] = heap[below]
+        at = below
+    heap[at] = last
+    return first
+
+
+@kernel
+def tell(
+    waits_at: Any, listed: Any, what: Any, awaits: Any, delay: Any, begins: Any, t: Any, told: Any, left: Any,
+    received: Any, answered: Any, heap: Any, held: Any,
+) -> Any:  # fmt: skip
+    """Notify followers of a transfer's known ends, a bit set: one that waits for no other starts ``delay`` later.
+
+    Returns how many are to start now. Until then ``begins`` of who waits is the latest end so far.
+    """
+    for k in range(waits_at[t], waits_at[t + 1]):
+        if told >> what[k] & 1 == 0:
+            continue
+        follower = listed[k]
+        end = answered if what[k] == ANSWER else received if what[k] == RECEIPT else left
+        begins[follower] = max(begins[follower], end)
+        awaits[follower] -= 1
+        if awaits[follower] == 0:
+            begins[follower] += delay[follower]
+            push(heap, held, begins, follower)
+            held += 1
+    return held
+
+
+@kernel
+def pass_by(
+    waits_at: Any, listed: Any, what: Any, awaits: Any, delay: Any, begins: Any, ends: Any, t: Any, heap: Any,
+    held: Any,
+) -> Any:  # fmt: skip
+    """End a wait, which sends nothing, as it begins."""
+    at = begins[t]
+    ends[t, 0] = ends[t, 1] = ends[t, 2] = at
+    return tell(waits_at, listed, what, awaits, delay, begins, t, ALL, at, at, at, heap, held)
+
+
+@entry
+def begin_after(after: Any, after_at: Any, behind: Any, delay: Any, left: Any, arrived: Any, begins: Any) -> None:
+    """Fill in ``begins``: ``delay`` after the last operation that is waited for has left or arrived.
+
+    Operation i waits for ``after[after_at[i] : after_at[i + 1]]``, all of them before i; ``behind`` says of each
+    whether its departure is waited for.
+    """
+    for i in range(len(begins)):
+        released = 0.0
+        for j in range(after_at[i], after_at[i + 1]):
+            k = after[j]
+            released = max(released, begins[k] + (left[k] if behind[j] else arrived[k]))
+        begins[i] = delay[i] + released

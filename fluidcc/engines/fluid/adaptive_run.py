@@ -17,8 +17,7 @@ import numpy as np
 from jax import Array, lax
 
 from fluidcc.compiling.functions import OLDER_FUSION, per_shape
-from fluidcc.compiling.loop_flag import warn_if_late
-from fluidcc.compiling.settings import our_settings
+from fluidcc.compiling.settings import our_settings, warn_if_late
 from fluidcc.dde.adaptive import PASSED, Adaptive, Step, Steps, within
 from fluidcc.dde.history import hermite
 from fluidcc.dde.stepping import Clock

@@ -20,9 +20,8 @@ from fluidcc.engines.fluid.completion import waits_served
 from fluidcc.engines.fluid.lossless import LosslessNetwork
 from fluidcc.engines.fluid.network import Network
 from fluidcc.engines.fluid.queues import QueueNetwork
-from fluidcc.engines.fluid.search import search
 from fluidcc.engines.fluid.state import Lagged, Memory, State
-from fluidcc.engines.fluid.windows import WindowNetwork
+from fluidcc.engines.fluid.windows import WindowNetwork, search
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,8 +12,7 @@ import numpy as np
 from jax import Array
 
 from fluidcc.compiling.functions import OLDER_FUSION, per_shape
-from fluidcc.compiling.loop_flag import warn_if_late
-from fluidcc.compiling.settings import our_settings
+from fluidcc.compiling.settings import our_settings, warn_if_late
 from fluidcc.dde.history import constant_past
 from fluidcc.dde.stepping import METHODS, Carry, Clock, Loop, advance
 from fluidcc.engines.fluid import adaptive_run, running_statistics

@@ -19,12 +19,10 @@ from jax import Array
 from fluidcc.contract.signals import Signals
 from fluidcc.dde.history import History, place
 from fluidcc.dde.stepping import Clock, Read
-from fluidcc.engines.fluid.ingress import Ingress
 from fluidcc.engines.fluid.marking import TernaryState, after_pause, red, ternary
-from fluidcc.engines.fluid.rows import rows_of
-from fluidcc.engines.fluid.search import ALL_STRIDES, search
-from fluidcc.engines.fluid.state import Counts, Lagged, Memory, Pauses, State
-from fluidcc.engines.fluid.windows import WindowNetwork
+from fluidcc.engines.fluid.network import Ingress
+from fluidcc.engines.fluid.state import Counts, Lagged, Memory, Pauses, State, rows_of
+from fluidcc.engines.fluid.windows import ALL_STRIDES, WindowNetwork, search
 
 _BYTE = 1e-9  # a count that is rounding
 
@@ -36,7 +34,7 @@ def _never(record: Array) -> Array:
 
 @dataclasses.dataclass(frozen=True)
 class LosslessNetwork(WindowNetwork):
-    """A `WindowNetwork` with flow control (`fluid.ingress`), reported to the schemes as `Signals.undetermined`."""
+    """A `WindowNetwork` with flow control (`Ingress`), reported to the schemes as `Signals.undetermined`."""
 
     @property
     def _gate(self) -> Ingress:

@@ -3,10 +3,16 @@
 Shapes: a column has one row per link, flow or path, or a single row if all are the same, so that equal flows
 share work; the points of a batch come on a last axis that `with_points` adds. Values may be traced: the
 network of a whole sweep is built once, from one scenario of traced scalars.
+
+Lags are those with which each flow observes each queue on its path, without the time spent in queues. Flow control is
+what is counted where, which sender is paused for it, and how late: a switch counts its contents by the link they came
+by, from another switch or from a host; above ``xoff`` the port at the far end of that link is stopped, a link's delay
+later, until the count is ``xon_gap`` lower.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import operator
 from collections.abc import Collection
@@ -20,13 +26,12 @@ from jax.core import Tracer
 
 from fluidcc.contract.bind import binder
 from fluidcc.contract.registry import fluid_of, scheme_of
-from fluidcc.engines.fluid.dependencies import Order, order_of
-from fluidcc.engines.fluid.ingress import Ingress, ingress_of
-from fluidcc.engines.fluid.lags import identity, lags_of, needs, view_key
-from fluidcc.engines.fluid.rows import column, same
+from fluidcc.engines.fluid.state import column, same
 from fluidcc.errors import InputError
-from fluidcc.scenario.model import Flow, Scenario, refuse_losses
+from fluidcc.scenario.dependencies import ANSWER, RECEIPT, SENT, end_of
+from fluidcc.scenario.model import Flow, Scenario, base_rtt, refuse_losses
 from fluidcc.scenario.parameters import fractional, out_of_range, register, specs
+from fluidcc.scenario.round_trips import ack_delay, serialisation_delays, smaller
 from fluidcc.scenario.routing import refuse_spraying
 from fluidcc.scenario.switches import in_bytes
 from fluidcc.units import is_concrete
@@ -323,3 +328,214 @@ def reason_of(scenario: Scenario) -> Array:
 
 def _any(conditions: list[Any]) -> Array:
     return functools.reduce(operator.or_, conditions, jnp.asarray(False))
+
+
+@dataclasses.dataclass(frozen=True)
+class Lags:
+    """Propagation lags of one flow, hop by hop, or one lag for all."""
+
+    marking: tuple[Any, ...]
+    own: Any
+    arrival: tuple[Any, ...]
+    fixed: bool
+
+
+def lags_of(scenario: Scenario, flow: Flow) -> Lags:
+    """Lags of one flow of a resolved scenario, whose values may be traced."""
+    fixed = flow.scheme.feedback_delay
+    hops = len(flow.path)
+    windowed = "inflight" in needs(flow.scheme)
+    # Windows are set for round trips that include storing the packet at every hop, and delays are measured over these.
+    whole = windowed or (fixed is None and "delay" in needs(flow.scheme))
+    stored, ack = (
+        (serialisation_delays(scenario, flow), ack_delay(scenario, flow)) if whole else ([0.0] * (hops + 1), 0.0)
+    )
+    if fixed is not None:
+        lag = fixed + (sum(stored) + ack)
+        return Lags((lag,) * hops, lag, (0.0,) * hops, not windowed)
+    delays = [scenario.links[i].delay for i in flow.path]
+    arrival, marking = [], []
+    for hop in range(hops):
+        arrival.append(flow.access_delay + sum(delays[:hop]) + sum(stored[: hop + 1]))
+    total = arrival[-1] + delays[-1] + flow.egress_delay + sum(stored[hops:])
+    back = total - sum(stored) + ack + flow.scheme.feedback_pause
+    for hop in range(hops):
+        marking.append((total - arrival[hop]) + back)
+    return Lags(tuple(marking), total + back, tuple(arrival), False)
+
+
+def view_key(flow: Flow, lags: Lags) -> Any:
+    """Return a key, equal for flows that see the same marks: same path, and lags equal or of the same traced parts."""
+    if all(is_concrete(lag) for lag in lags.marking):
+        return flow.path, flow.traffic_class, lags.fixed, lags.marking, lags.own if is_concrete(lags.own) else None
+    scheme = flow.scheme
+    parts = (flow.access_delay, flow.egress_delay, scheme.feedback_delay, scheme.feedback_pause)
+    if needs(scheme) & {"inflight", "delay"}:
+        parts += (flow.line_rate, scheme.int_bytes)
+    return flow.path, flow.traffic_class, lags.fixed, tuple(map(identity, parts))
+
+
+def identity(value: Any) -> Any:
+    """Return a key, equal for values known to be equal: plain numbers that are, or one traced object."""
+    return value if value is None or is_concrete(value) else id(value)
+
+
+def needs(scheme: Any) -> frozenset[str]:
+    """Return what the network must keep track of for a scheme (`fluidcc.contract.signals`)."""
+    return fluid_of(scheme).NEEDS
+
+
+@register(meta=("before", "queues", "waits"))
+class Order:
+    """Ends that are waited for, and the flows that wait for them.
+
+    Parameters
+    ----------
+    way : Array
+        From sending the last byte until it counts, without queueing, per end [s].
+    before : tuple of int
+        Flow of each end.
+    queues : tuple of bool
+        Of each end, whether the last byte has waited in queues by then.
+    waits : tuple of tuple of int
+        Ends that each flow waits for.
+    """
+
+    way: Any
+    before: tuple[int, ...]
+    queues: tuple[bool, ...]
+    waits: tuple[tuple[int, ...], ...]
+
+
+def order_of(scenario: Scenario) -> Order | None:
+    """Return the ends that flows of a resolved scenario wait for; None if none waits."""
+    if not any(flow.after for flow in scenario.flows):
+        return None
+    ends: dict[tuple[int, str], int] = {}
+    waits = tuple(
+        tuple(ends.setdefault((before, end_of(flow, scenario.flows[before])), len(ends)) for before in flow.after)
+        for flow in scenario.flows
+    )
+    rules = {RECEIPT: receipt_delay, ANSWER: answer_delay}
+    ways = [0.0 if end == SENT else rules[end](scenario, scenario.flows[before]) for before, end in ends]
+    return Order(
+        column(ways, collapse=False),
+        tuple(before for before, _ in ends),
+        tuple(end != SENT for _, end in ends),
+        waits,
+    )
+
+
+def receipt_delay(scenario: Scenario, flow: Flow) -> Any:
+    """Return the time from a flow's last byte on the first wire until its arrival, through empty queues [s]."""
+    last = smaller(1.0, flow.size / scenario.packet_size)  # a whole packet is stored at every link
+    return base_rtt(scenario, flow) / 2 + last * sum(serialisation_delays(scenario, flow)[1:])
+
+
+def answer_delay(scenario: Scenario, flow: Flow) -> Any:
+    """Compute the time of `receipt_delay`, and until the ACK is back at the sender [s]."""
+    return receipt_delay(scenario, flow) + base_rtt(scenario, flow) / 2 + ack_delay(scenario, flow)
+
+
+@register(meta=("hops", "ports", "hosts", "own"))
+class Ingress:
+    """Columns of what is counted: one ingress for each host, and for each link that leads on to another.
+
+    Parameters
+    ----------
+    xoff, xon : Array
+        Contents of an ingress above which it stops its sender, and up to which it lets it go on [bytes].
+    delay : Array
+        Time until its PAUSE is obeyed, per ingress [s].
+    share : Array
+        Of a class's contents that one ingress holds, per hop: each flow of a class has a host of its own.
+    hop_lag : Array
+        From the queue before, or from the sender, per hop [s].
+    ack_lag : Array
+        From leaving the last queue to the ACK's arrival at the sender, per flow [s].
+    max_on : Array
+        Of ternary detection, per queue [s]; -1 without.
+    hops : tuple of int
+        Ingress of each hop of each flow.
+    ports : tuple of int
+        Ingress that stops each queue; -1 if none does, because its link leads to hosts.
+    hosts : tuple of int
+        Ingress that stops each flow.
+    own : tuple of bool
+        Of each hop, whether it is its flow's first.
+    """
+
+    xoff: Any
+    xon: Any
+    delay: Any
+    share: Any
+    hop_lag: Any
+    ack_lag: Any
+    max_on: Any
+    hops: tuple[int, ...]
+    ports: tuple[int, ...]
+    hosts: tuple[int, ...]
+    own: tuple[bool, ...]
+
+    @property
+    def count(self) -> int:
+        """Number of ingresses."""
+        return 1 + max(self.hops)
+
+
+def controls_flow(scenario: Scenario) -> bool:
+    """Check whether flow control is modelled: where a scheme observes ``"undetermined"`` (`fluidcc.contract.signals`).
+
+    The threshold must be fixed, delays the path's, traffic of one class, and no scheme may need what the lossless fluid
+    has not.
+    """
+    pfc = scenario.pfc
+    told = [needs(flow.scheme) for flow in scenario.flows]
+    if pfc is None or pfc.xoff is None or len(scenario.classes) > 1 or not any("undetermined" in n for n in told):
+        return False
+    own = any(flow.scheme.feedback_delay is not None for flow in scenario.flows)
+    return not own and not any(n & {"telemetry", "delay"} for n in told)
+
+
+def ingress_of(scenario: Scenario, lags: list[Lags]) -> Ingress | None:
+    """Flow control of a resolved scenario; None where the fluid leaves it out (`controls_flow`)."""
+    pfc = scenario.pfc
+    if pfc is None or not controls_flow(scenario):
+        return None
+    found: dict[Any, int] = {}
+    delays: list[Any] = []
+
+    def ingress(key: Any, delay: Any) -> int:
+        if key not in found:
+            found[key] = len(delays)
+            delays.append(delay)
+        return found[key]
+
+    hops, own, share, hop_lag = [], [], [], []
+    for i, (flow, lag) in enumerate(zip(scenario.flows, lags, strict=True)):
+        for k in range(len(flow.path)):
+            link = flow.path[k - 1]
+            at_host = ingress(("host", flow.source or i), flow.access_delay) if k == 0 else None
+            hops.append(ingress(("link", link), scenario.links[link].delay) if at_host is None else at_host)
+            own.append(k == 0)
+            share.append(1.0 / flow.multiplicity if k == 0 else 1.0)
+            hop_lag.append(lag.arrival[k] - (lag.arrival[k - 1] if k else 0.0))
+    used = 1 + max(link for flow in scenario.flows for link in flow.path)
+    markings = [link.marking for link in scenario.links[:used]]
+    return Ingress(
+        xoff=column([pfc.xoff + pfc.reserve]),
+        xon=column([_at_least_0(pfc.xoff + pfc.reserve - pfc.xon_gap)]),
+        delay=column(delays, collapse=False),
+        share=column(share, collapse=False),
+        hop_lag=column(hop_lag, collapse=False),
+        ack_lag=column([lag.own - lag.arrival[-1] for lag in lags], collapse=False),
+        max_on=column([-1.0 if m is None or m.max_on is None else m.max_on for m in markings], collapse=False),
+        hops=tuple(hops),
+        ports=tuple(found.get(("link", link), -1) for link in range(used)),
+        hosts=tuple(hop for hop, first in zip(hops, own, strict=True) if first),
+        own=tuple(own),
+    )
+
+
+def _at_least_0(value: Any) -> Any:
+    return value * (value > 0)

@@ -13,8 +13,7 @@ from jax.core import Tracer
 from fluidcc.contract.registry import fluid_of
 from fluidcc.dde.history import ring_depth
 from fluidcc.dde.stepping import method_named
-from fluidcc.engines.fluid.lags import needs
-from fluidcc.engines.fluid.network import Group, Network
+from fluidcc.engines.fluid.network import Group, Network, needs
 from fluidcc.errors import InputError
 from fluidcc.results.memory import limit, require
 from fluidcc.units import RATIO, TIME, interval, quantity, show
@@ -200,7 +199,7 @@ def plan_of(
         raise InputError(
             f"dt: {show(step, TIME)} exceeds the shortest lag {show(shortest, TIME)}; give a dt of at most that"
         )
-    # An interval between two packets (`fluid.waits`) is no whole number of steps.
+    # An interval between two packets (`queues.Earlier`) is no whole number of steps.
     one_lag = longest_lag is None and not network.queueing and max(lags) - shortest <= 1e-12 * shortest
     aligned = one_lag and not _comparing(network)
     if aligned:

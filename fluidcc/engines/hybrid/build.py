@@ -11,14 +11,12 @@ import numpy as np
 from fluidcc.contract.bind import binder
 from fluidcc.contract.registry import hybrid_of
 from fluidcc.engines.common.bounds import check_bounds, check_packet_size
-from fluidcc.engines.common.chains import field
-from fluidcc.engines.common.frames import CONTROL_BYTES, ack_size
-from fluidcc.engines.common.topology import Topology, single_flows, topology_of
+from fluidcc.engines.common.rules import field
+from fluidcc.engines.common.topology import CONTROL_BYTES, Topology, ack_size, single_flows, topology_of
 from fluidcc.engines.hybrid import dispatch, layout, packet_scale
-from fluidcc.engines.hybrid.bounds import MOST_EVENTS, MOST_FLOWS, check_events, check_periods
-from fluidcc.engines.hybrid.dependents import followers_of, refuse_sharing
+from fluidcc.engines.hybrid.calendar import followers_of, leaves
 from fluidcc.engines.hybrid.layout import NEVER, RING, Sim, records
-from fluidcc.engines.hybrid.tree import leaves
+from fluidcc.engines.hybrid.region import MOST_EVENTS, MOST_FLOWS, check_events, check_periods, refuse_sharing
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import RED, Flow, Scenario, refuse_losses
 from fluidcc.scenario.routing import refuse_spraying

@@ -1,11 +1,10 @@
-"""Dispatch to the rule of a flow's scheme between fluid queues: see `fluidcc.engines.common.chains`."""
+"""Dispatch to the rule of a flow's scheme between fluid queues: see `fluidcc.engines.common.rules`."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from fluidcc.engines.common.chains import Chain, field
-from fluidcc.engines.common.outside import Schemes
+from fluidcc.engines.common.rules import Chain, Schemes, field
 from fluidcc.engines.hybrid.layout import records
 
 _CHAINS = {

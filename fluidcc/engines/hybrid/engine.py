@@ -1,4 +1,7 @@
-"""The event loop: flows, links and the instants at which something is looked at take turns, the soonest first."""
+"""The event loop: flows, links and the instants at which something is looked at take turns, the soonest first.
+
+At a link its mixture changes, its queue crosses a threshold, a mark falls due, or something leaves.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,260 @@ from typing import Any
 import numpy as np
 
 from fluidcc.engines.common.jit import entry, inlined, kernel
-from fluidcc.engines.hybrid import dependents, dispatch, hops, links, receiver
-from fluidcc.engines.hybrid.calendar import schedule
-from fluidcc.engines.hybrid.layout import CNP, COUNTER, DONE, END, LOOK, NEVER, PACE, REQUEST, RUNNING, START, TIMER
-from fluidcc.engines.hybrid.random_marks import antiderivative, hazard
-from fluidcc.engines.hybrid.statistics import bin_of
-from fluidcc.engines.hybrid.tree import least, put_least
+from fluidcc.engines.hybrid import dispatch, hops
+from fluidcc.engines.hybrid.calendar import least, put_least, schedule, tell
+from fluidcc.engines.hybrid.layout import (
+    CNP,
+    COUNTER,
+    CROSSING,
+    DONE,
+    EMPTY,
+    END,
+    GROW_OUTPUT,
+    HAZARDS,
+    JOIN,
+    LEAVE,
+    LOOK,
+    MARK,
+    NEVER,
+    NOTHING,
+    PACE,
+    PACKET,
+    PACKETS,
+    REQUEST,
+    RUNNING,
+    START,
+    TIMER,
+    TRANSIT,
+    WAKE,
+    WAKES,
+)
+from fluidcc.engines.hybrid.queue import advance, bin_of, busy, cross, departure, per_byte, steer, until_crossing
+from fluidcc.engines.hybrid.random_marks import antiderivative, hazard, wait_for
 
+_SLACK = 4
 _SLIGHT = 1e-3  # of a pace: such a change moves the next burst by less than a thousandth of its gap
+
+
+@inlined
+def settle(sim: Any, link: Any, time: Any) -> None:
+    """Bring a link to a time."""
+    if link.watch < NEVER and departure(link, time) >= link.watch:
+        count_acknowledged(sim, link, time)
+    advance(sim.core[0], link, time)
+
+
+@kernel
+def count_acknowledged(sim: Any, link: Any, time: Any) -> None:
+    """Bytes whose ACKs are back at an edge of the window, of each flow that leaves the network here."""
+    core = sim.core[0]
+    since, until = departure(link, link.at), departure(link, time)
+    link.watch = NEVER
+    for i in range(link.hops):
+        hop = sim.hops[sim.hops_at[link.first + i]]
+        flow = sim.flows[hop.flow]
+        if not hop.last:
+            continue
+        for edge in range(2):
+            leaves = (core.closes if edge else core.opens) - flow.answer - flow.beyond
+            if leaves > until:
+                link.watch = min(link.watch, leaves)
+            elif leaves > since:
+                joined = link.at + (leaves - since) / (until - since) * (time - link.at)
+                bytes_ = hop.came + hop.rate * (joined - hop.at)
+                if edge:
+                    flow.acked_close = bytes_
+                else:
+                    flow.acked_open = bytes_
+
+
+@inlined
+def changed(sim: Any, link: Any) -> None:
+    """Update a link's queue and output after the mixture that arrives has changed."""
+    steer(link)
+    if link.reading:
+        write_output(sim, link)
+    plan(sim.core[0], link, sim.trees, sim.output_times, sim.transit_times, sim.calendar, len(sim.flows))
+
+
+@kernel
+def write_output(sim: Any, link: Any) -> None:
+    """Record the rates at which flows leave the link from the time when bytes that join now depart."""
+    full = busy(link)
+    if full and link.arriving <= 0.0:  # nothing joins
+        return
+    ring = sim.output_times.shape[1]
+    at = (link.head + link.stored) % ring
+    sim.output_times[link.number, at] = departure(link, link.at)
+    share = link.rate / link.arriving if full else 1.0
+    for i in range(link.hops):
+        sim.output_rates[link.number, at, i] = sim.hops[sim.hops_at[link.first + i]].rate * share
+    link.stored += 1
+    if link.stored > ring - _SLACK:
+        sim.core[0].status = GROW_OUTPUT
+
+
+@kernel
+def plan(core: Any, link: Any, trees: Any, outputs: Any, transits: Any, calendar: Any, flows: Any) -> None:
+    """Find what a link does next, and enter it in the calendar."""
+    todo, soonest = NOTHING, NEVER
+    after = until_crossing(link)
+    if link.at + after < soonest:
+        todo, soonest = CROSSING, link.at + after
+    base = link.tree + 1
+    if link.zone < link.likely and trees[HAZARDS, base] < NEVER:
+        time = link.at + until_marked(link, trees[HAZARDS, base] - link.hazard)
+        if time < soonest:
+            todo, soonest = MARK, time
+    if trees[PACKETS, base] < soonest:
+        todo, soonest = PACKET, trees[PACKETS, base]
+    if trees[WAKES, base] < NEVER:
+        time = waking(link, trees[WAKES, base])
+        if time < soonest:
+            todo, soonest = WAKE, time
+    if link.reading:
+        ring = outputs.shape[1]
+        if link.on_departure and link.stored > link.left:
+            time = outputs[link.number, (link.head + link.left) % ring]
+            if time < soonest:
+                todo, soonest = LEAVE, time
+        if link.onward and link.stored > 0:
+            time = outputs[link.number, link.head] + link.after
+            if time < soonest:
+                todo, soonest = JOIN, time
+    if link.transit > 0 and transits[link.number, link.transit_head] < soonest:
+        todo, soonest = TRANSIT, transits[link.number, link.transit_head]
+    link.todo = todo
+    put_least(calendar, 0, core.leaves, flows + link.number, max(soonest, core.now))
+
+
+@kernel
+def until_marked(link: Any, wanted: Any) -> Any:
+    """Return the time until the marking clock has gone ``wanted``; infinite if it does not on this piece."""
+    if link.zone == EMPTY:
+        return max(wanted, 0.0) / link.per_packet if link.per_packet > 0.0 else NEVER
+    end = link.zone + 1
+    pace = link.slope * per_byte(link)
+    if link.per_packet <= 0.0 and pace <= 0.0:
+        return NEVER
+    return wait_for(link.chance, link.per_packet, pace, wanted, link.chances[end], link.wholes[end])
+
+
+@kernel
+def waking(link: Any, leaves: Any) -> Any:
+    """Convert a time of departure to that of marking: when a packet joins, or leaves if marks are set on departure."""
+    if link.on_departure:
+        return leaves
+    now = departure(link, link.at)
+    if leaves <= now:
+        return link.at
+    if not busy(link):
+        return leaves
+    return link.at + (leaves - now) * link.rate / link.arriving if link.arriving > 0.0 else NEVER
+
+
+@inlined
+def happen(sim: Any, link: Any) -> None:
+    """Do what a link was to do now."""
+    settle(sim, link, sim.core[0].now)
+    if link.todo == CROSSING:
+        was = link.zone
+        cross(link)
+        before = link.slope
+        steer(link)
+        if link.slope != before and link.reading:  # it has run empty
+            write_output(sim, link)
+        hops.rezone(sim, link, was)
+    elif link.todo == MARK:
+        s = sim.hops_at[link.first + least(sim.trees[HAZARDS], link.tree, link.leaves)]
+        link.hazard = max(link.hazard, sim.trees[HAZARDS, link.tree + 1])
+        hops.ripen(sim, link, s)
+    elif link.todo == PACKET:
+        s = sim.hops_at[link.first + least(sim.trees[PACKETS], link.tree, link.leaves)]
+        hops.packet(sim, link, s)
+    elif link.todo == WAKE:
+        s = sim.hops_at[link.first + least(sim.trees[WAKES], link.tree, link.leaves)]
+        hop = sim.hops[s]
+        hops.listen(sim.core[0], sim.flows[hop.flow], hop, sim.trees, link, s)
+    elif link.todo == LEAVE:
+        leave(sim, link)
+    elif link.todo == JOIN:
+        join(sim, link)
+    elif link.todo == TRANSIT:
+        carry_on(sim, link)
+    plan(sim.core[0], link, sim.trees, sim.output_times, sim.transit_times, sim.calendar, len(sim.flows))
+
+
+@inlined
+def leave(sim: Any, link: Any) -> None:
+    """Let the next mixture leave, some of whose packets are marked."""
+    at = (link.head + link.left) % sim.output_times.shape[1]
+    for i in range(link.hops):
+        s, rate = sim.hops_at[link.first + i], sim.output_rates[link.number, at, i]
+        hop = sim.hops[s]
+        hops.candidates(sim.core[0], sim.flows[hop.flow], hop, sim.trees, link, s, rate)
+    link.left += 1
+    if not link.onward:
+        forget(sim, link)
+
+
+@kernel
+def forget(sim: Any, link: Any) -> None:
+    """Drop the oldest recorded mixture, which all have read."""
+    link.head = (link.head + 1) % sim.output_times.shape[1]
+    link.stored -= 1
+    link.left = max(link.left - 1, 0)
+
+
+@inlined
+def join(sim: Any, link: Any) -> None:
+    """Let the next mixture join the queues that follow."""
+    at = link.head
+    for i in range(link.hops):
+        s = sim.hops_at[link.first + i]
+        if not sim.hops[s].last:
+            hop = sim.hops[s + 1]
+            onward = sim.links[hop.link]
+            settle(sim, onward, sim.core[0].now)
+            rate = sim.output_rates[link.number, at, i]
+            hops.arrive(sim.core[0], sim.flows[hop.flow], hop, sim.trees, sim.sums, onward, s + 1, rate)
+    forget(sim, link)
+    for i in range(link.hops):  # once each
+        s = sim.hops_at[link.first + i]
+        if not sim.hops[s].last and first_to(sim, link, i):
+            changed(sim, sim.links[sim.hops[s + 1].link])
+
+
+@kernel
+def first_to(sim: Any, link: Any, place: Any) -> Any:
+    """Check whether a hop is the first of its link that leads to its next link."""
+    following = sim.hops[sim.hops_at[link.first + place] + 1].link
+    for i in range(place):
+        s = sim.hops_at[link.first + i]
+        if not sim.hops[s].last and sim.hops[s + 1].link == following:
+            return False
+    return True
+
+
+@inlined
+def carry_on(sim: Any, link: Any) -> None:
+    """Move a packet that is marked already to the next queue, or out of the last one."""
+    core, ring = sim.core[0], sim.transit_times.shape[1]
+    time, s = sim.transit_times[link.number, link.transit_head], sim.transit_hops[link.number, link.transit_head]
+    link.transit_head = (link.transit_head + 1) % ring
+    link.transit -= 1
+    hop = sim.hops[s]
+    here = hop.link == link.number  # it has waited here
+    following = sim.links[hop.link]
+    leaves = time - link.after if here else departure(following, time)
+    if here or (hop.last and not following.on_departure):
+        flow = sim.flows[hop.flow]
+        hops.received(core, flow, hop, sim.trees, sim.looks, sim.cnps, sim.marks, sim.calendar, following, leaves)
+    else:  # marks that are set as packets leave their last queue come in between
+        after = s if hop.last else s + 1
+        hops.send_on(core, sim.transit_times, sim.transit_hops, following, after, leaves)
+    if not here:
+        plan(core, following, sim.trees, sim.output_times, sim.transit_times, sim.calendar, len(sim.flows))
 
 
 @entry
@@ -37,13 +286,13 @@ def run(sim: Any, most: Any) -> Any:
         if i < flows:
             act(sim, i)
         elif i < count:
-            links.happen(sim, sim.links[i - flows])
+            happen(sim, sim.links[i - flows])
         else:
             look(sim)
         while core.ended > 0:
             ended = core.ended - 1
             core.ended = sim.flows[ended].next_ended
-            dependents.tell(sim, ended, False)
+            tell(sim, ended, False)
         if core.status != RUNNING:
             return core.status
     return RUNNING
@@ -95,7 +344,7 @@ def act(sim: Any, f: Any) -> None:
         flow.sent = flow.total
         flow.state = 2
         flow.rate = 0.0
-        dependents.tell(sim, f, True)
+        tell(sim, f, True)
     elif todo == CNP:
         flow.head = flow.head + 1 if flow.head + 1 < sim.cnps.shape[1] else 0
         flow.waiting -= 1
@@ -103,7 +352,7 @@ def act(sim: Any, f: Any) -> None:
         flow.cnps += 1
         dispatch.on_cnp(sim, f)
     elif todo == REQUEST:
-        receiver.ask(core, flow, sim.nics, sim.cnps, sim.marks, f)
+        hops.ask(core, flow, sim.nics, sim.cnps, sim.marks, f)
     flow.counted = np.ceil(flow.counter / flow.burst) * flow.burst
     if todo == COUNTER and abs(flow.rate - paced) > _SLIGHT * paced:
         flow.last, flow.repace = core.now, flow.gone + flow.burst  # this one is paced already, by the rate before
@@ -114,9 +363,9 @@ def act(sim: Any, f: Any) -> None:
     if flow.pace != paced:
         hop = sim.hops[flow.first]
         link = sim.links[hop.link]
-        links.settle(sim, link, core.now)
+        settle(sim, link, core.now)
         hops.arrive(core, flow, hop, sim.trees, sim.sums, link, flow.first, flow.pace)
-        links.changed(sim, link)
+        changed(sim, link)
     schedule(core, flow, f, sim.looks, sim.cnps, sim.calendar)
 
 
@@ -144,7 +393,7 @@ def begin(sim: Any, f: Any) -> None:
         hop = sim.hops[s]
         link = sim.links[hop.link]
         if link.top > 0:
-            links.settle(sim, link, sim.core[0].now)
+            settle(sim, link, sim.core[0].now)
             hops.listen(sim.core[0], flow, hop, sim.trees, link, s)
 
 
@@ -173,7 +422,7 @@ def look(sim: Any) -> None:
     kind = sim.kinds[core.look]
     for i in range(len(sim.links)):
         link = sim.links[i]
-        links.settle(sim, link, core.now)
+        settle(sim, link, core.now)
         if kind == 1:
             link.sent_open = link.sent
             link.bin = bin_of(link.queue)

@@ -4,6 +4,15 @@ A hop listens until the marking clock of its queue has gone far enough, and its 
 every next packet is. Where a packet takes longer to come than the queue to drain, or marks are likely, the clock would
 mark packets of a queue that is no more: they are drawn one by one, as they join. After a mark that settles what its
 receiver will do, a hop is deaf: it waits for the first packet that comes after the end of the receiver's interval.
+
+The receiver is the notification point (DCQCN, Fig. 6): a CNP for a marked packet, and one more for all that come in an
+interval. A marked packet's way to it is known as the packet joins its last queue: the wait ahead of it there, and the
+path. All that an interval asks is whether a marked packet came in it, so its CNP is known with the first one, and what
+else is marked before the interval's end changes nothing: the flow is deaf until then.
+
+Where a NIC also keeps CNPs of all its flows apart (DCQCN 3.3), a flow asks for its CNP when it has one to send, and the
+NIC gives it the first free turn: first come, first served, whatever is marked for that flow until then. When the turn
+is, depends on what others ask for before, so a request is an event; the marked packets that come after it wait for it.
 """
 
 from __future__ import annotations
@@ -12,10 +21,11 @@ import math
 from typing import Any
 
 from fluidcc.engines.common.jit import inlined, kernel
-from fluidcc.engines.hybrid import receiver
-from fluidcc.engines.hybrid.calendar import schedule
+from fluidcc.engines.hybrid.calendar import put_least, put_sum, schedule
 from fluidcc.engines.hybrid.layout import (
     DEAF,
+    GROW_CNPS,
+    GROW_MARKS,
     GROW_TRANSIT,
     HAZARDS,
     IDLE,
@@ -28,12 +38,65 @@ from fluidcc.engines.hybrid.layout import (
 )
 from fluidcc.engines.hybrid.queue import departure
 from fluidcc.engines.hybrid.random_marks import exponential, uniform
-from fluidcc.engines.hybrid.tree import put_least, put_sum
 
 _WHOLE = 1e-9  # of a packet: a boundary that has just been passed
 _NOW = 1e-6  # of a packet: what is left of one that goes at once
 _BYTE = 0.5
 _SLACK = 4  # places that a ring keeps free, more than an event can fill
+
+
+@kernel
+def marked(core: Any, flow: Any, cnps: Any, f: Any, time: Any) -> None:
+    """Handle a marked packet that reaches a flow's receiver at a time still to come; they come in order."""
+    if time < flow.deaf:
+        return
+    if time < flow.cnp_next:  # in an interval: the CNP goes at its end
+        time = flow.deaf = flow.cnp_next
+    notify(core, flow, cnps, f, time)
+
+
+@kernel
+def notify(core: Any, flow: Any, cnps: Any, f: Any, time: Any) -> None:
+    """Send a CNP from the receiver of a flow at a time, and open its next interval."""
+    flow.cnp_next = time + flow.cnp_interval
+    at = flow.head + flow.waiting
+    ring = cnps.shape[1]
+    cnps[f, at if at < ring else at - ring] = time + flow.back
+    flow.waiting += 1
+    if flow.waiting > ring - _SLACK:
+        core.status = GROW_CNPS
+
+
+@kernel
+def marked_for_nic(core: Any, flow: Any, marks: Any, f: Any, time: Any) -> None:
+    """Handle a marked packet where the NIC spaces its CNPs: the flow asks now or at its interval's end."""
+    if time < flow.deaf:
+        return
+    if flow.request == NEVER:
+        flow.request = flow.deaf = max(time, flow.cnp_next)
+        return
+    ring = marks.shape[1]
+    marks[f, (flow.first_mark + flow.marks) % ring] = time
+    flow.marks += 1
+    if flow.marks > ring - _SLACK:
+        core.status = GROW_MARKS
+
+
+@kernel
+def ask(core: Any, flow: Any, nics: Any, cnps: Any, marks: Any, f: Any) -> None:
+    """Ask a flow's NIC for a CNP now; marked packets on their way to it may make it ask again."""
+    turn = max(core.now, nics[flow.nic])
+    nics[flow.nic] = turn + flow.nic_cnp_interval
+    flow.request, flow.deaf = NEVER, turn
+    notify(core, flow, cnps, f, turn)
+    while flow.marks > 0:
+        time = marks[f, flow.first_mark]
+        if time >= flow.deaf:
+            if flow.request < NEVER:
+                return
+            flow.request = flow.deaf = max(time, flow.cnp_next)
+        flow.first_mark = (flow.first_mark + 1) % marks.shape[1]
+        flow.marks -= 1
 
 
 @kernel
@@ -222,9 +285,9 @@ def received(
     """Deliver a marked packet that leaves its flow's last queue at a time; update what the receiver waits for."""
     time = at + flow.beyond
     if flow.nic_cnp_interval > 0.0:
-        receiver.marked_for_nic(core, flow, marks, hop.flow, time)
+        marked_for_nic(core, flow, marks, hop.flow, time)
     else:
-        receiver.marked(core, flow, cnps, hop.flow, time)
+        marked(core, flow, cnps, hop.flow, time)
     schedule(core, flow, hop.flow, looks, cnps, calendar)
     if flow.deaf > time and hop.wait != IDLE:
         hop.wait = DEAF

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.engines.common.bounds import horizon_and_window, seed_of
 from fluidcc.engines.common.jit import compiled
 from fluidcc.engines.common.outcome import Outcome, QueueMoments
-from fluidcc.engines.common.times import horizon_and_window, seed_of
 from fluidcc.engines.hybrid import dispatch, engine, layout, packet_scale
 from fluidcc.engines.hybrid.build import Prepared, Times, grown, prepare
 from fluidcc.engines.hybrid.layout import Sim
+from fluidcc.engines.hybrid.queue import in_bins, lengths_of
 from fluidcc.engines.hybrid.region import BeyondBufferError
-from fluidcc.engines.hybrid.statistics import in_bins, lengths_of
 from fluidcc.engines.packet.run import times_of
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar

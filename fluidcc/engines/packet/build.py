@@ -1,37 +1,118 @@
-"""Filling the memory of a run from a scenario."""
+"""Filling the memory of a run from a scenario: among it ports, their transmission times, and their queues' order."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import mmap
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from fluidcc.contract.bind import binder
 from fluidcc.engines.common.bounds import check_bounds, check_packet_size
-from fluidcc.engines.common.frames import CONTROL_BYTES, ack_size, whole_bytes
-from fluidcc.engines.common.topology import Topology, single_flows, topology_of
+from fluidcc.engines.common.topology import CONTROL_BYTES, Topology, ack_size, single_flows, topology_of, whole_bytes
 from fluidcc.engines.packet import dispatch, engine, layout
-from fluidcc.engines.packet.buffers import nodes_of, set_thresholds
 from fluidcc.engines.packet.calendar import SHIFT, begin, new_calendar
 from fluidcc.engines.packet.dependents import followers_of
-from fluidcc.engines.packet.laws import packet_of
-from fluidcc.engines.packet.layout import PS, UNLIMITED, Sim, records
-from fluidcc.engines.packet.losses import bitmaps_of, check_timeouts, give_room, set_trimming, settle_losses
-from fluidcc.engines.packet.reroute import reroutes
-from fluidcc.engines.packet.spraying import MODES, Spray
-from fluidcc.engines.packet.wires import ports_of, ticks_of, weights_of
+from fluidcc.engines.packet.dispatch import packet_of
+from fluidcc.engines.packet.layout import NEVER, PS, QUEUES, UNLIMITED, Sim, records
+from fluidcc.engines.packet.paths import MODES, Spray, reroutes
+from fluidcc.engines.packet.recovery import bitmaps_of, check_timeouts, give_room, set_trimming, settle_losses
+from fluidcc.engines.packet.switch import nodes_of, set_thresholds
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Flow, Scenario
 from fluidcc.scenario.round_trips import likeness
 from fluidcc.units import SIZE, show
 
+HEADERS = 0.25  # share of a link that trimmed headers have where others wait (UE 4.1)
 _NUMBERS = 1 << 16  # random numbers at a time
 _EVENTS = 1024  # to come, to begin with
 _MARGIN = 32  # of what one event may need, if no link fails
+
+
+def ports_of(topology: Topology) -> Any:
+    """Records of all ports."""
+    ports = records(layout.PORT, len(topology.ports))
+    ports["queues"]["head"] = ports["queues"]["tail"] = -1
+    columns = ("rate", "delay", "node", "peer", "reverse", "host", "link", "loss")
+    index = {name: n for n, name in enumerate(topology.nodes)}
+    told = [
+        (
+            port.rate,
+            round(port.delay * PS),
+            index[port.source],
+            index[port.target],
+            port.reverse,
+            port.source in topology.hosts,
+            port.link,
+            port.loss,
+        )
+        for port in topology.ports
+    ]
+    for name, values in zip(columns, zip(*told, strict=True), strict=True):
+        ports[name] = values
+    ports["wire_head"] = ports["wire_tail"] = ports["turn"] = ports["max_on"] = -1
+    ports["wake"] = ports["paused_since"] = NEVER
+    ports["turns"] = ports["fresh"] = 1
+    ports["kmin"] = ports["kmax"] = math.inf
+    for row, port in zip(ports, topology.ports, strict=True):
+        if port.marking is not None:
+            row.kmin, row.kmax, row.pmax = port.marking.kmin, port.marking.kmax, port.marking.pmax
+            row.counts_sending = port.marking.counts_sending
+            row.in_cells, row.cell = port.marking.cell is not None, port.marking.cell or 0
+            row.on_departure = port.marking.mark_on == "departure"
+            row.max_on = -1 if port.marking.max_on is None else round(port.marking.max_on * PS)
+    return ports
+
+
+def ticks_of(scenario: Scenario, topology: Topology, ports: Any, largest: int) -> Any:
+    """Transmission time [ps] of every size of packet at every rate; writes each port's row."""
+    rates = sorted({port.rate for port in topology.ports})
+    ticks = np.zeros((len(rates), largest + 1), np.int64)
+    for r, rate in enumerate(rates):
+        ticks[r] = _ticks(rate, largest, scenario.timing == "exact")
+    ports["ticks"] = np.searchsorted(rates, [port.rate for port in topology.ports])
+    return ticks
+
+
+@functools.lru_cache(maxsize=64)  # a sweep asks for the same again and again, and fractions are slow
+def _ticks(rate: float, largest: int, exact: bool) -> tuple[int, ...]:
+    """Transmission time [ps] of every size of packet up to the largest."""
+    per_byte = PS / Fraction(rate)
+    return tuple(round(size * per_byte) if exact else _simulator_time(size, rate) for size in range(largest + 1))
+
+
+def _simulator_time(size: int, rate: float) -> int:
+    """Transmission time [ps] in the public simulator: seconds as a double, 64.64 fixed point, whole nanoseconds."""
+    fixed = int(Fraction(size * 8.0 / (rate * 8.0)) * 2**64)
+    return fixed * 10**9 // 2**64 * 1000
+
+
+def weights_of(scenario: Scenario, largest: int) -> Any:
+    """Priority and quantum [bytes] of each queue; a round serves at least one packet of each class.
+
+    Raises
+    ------
+    InputError
+        If there are more classes than queues.
+    """
+    if len(scenario.classes) > QUEUES - 1:
+        raise InputError(f"classes: {len(scenario.classes)} are more than a port's {QUEUES - 1} queues")
+    if scenario.loss_recovery == "trimming" and len(scenario.classes) == QUEUES - 1:
+        raise InputError(f"classes: {QUEUES - 1} leave trimmed headers no queue; write {QUEUES - 2} at most")
+    weights = np.zeros((QUEUES, 2))
+    least = min(each.weight for each in scenario.classes)
+    for q, each in enumerate(scenario.classes, 1):
+        weights[q] = each.priority, each.weight / least * largest
+    if scenario.loss_recovery == "trimming":  # headers go with the classes of the highest priority
+        highest = max(each.priority for each in scenario.classes)
+        beside = sum(quantum for priority, quantum in weights if priority == highest)
+        weights[1 + len(scenario.classes)] = highest, beside * HEADERS / (1 - HEADERS)
+    return weights
 
 
 @dataclasses.dataclass(frozen=True)

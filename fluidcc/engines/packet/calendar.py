@@ -14,16 +14,42 @@ import math
 from typing import Any
 
 import numpy as np
+from numba import types
+from numba.extending import intrinsic, overload
 
 from fluidcc.engines.common.jit import kernel
-from fluidcc.engines.packet.bits import lowest_bit
 from fluidcc.engines.packet.layout import EVENT, SLOTS, WORD, records
 
+_WORD = (1 << 64) - 1
 # An event is kind << SHIFT | packet << BESIDE | index; only those of arrival have a packet.
 SHIFT, BESIDE = map(np.int64, (58, 28))
 _PER_WORD, _IN_WORD, _MASK = map(np.int64, (WORD.bit_length() - 1, WORD - 1, SLOTS - 1))
 _NEAR = np.int64(16)  # slots
 _SPANS = 1.5  # times the longest link's delay that the slots should reach
+
+
+def lowest_bit(word: Any) -> int:
+    """Place of the lowest bit that is set, from 0, of a word in two's complement that is not 0."""
+    unsigned = int(word) & _WORD
+    return (unsigned & -unsigned).bit_length() - 1
+
+
+def _cttz(typing: Any, word: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], context.get_constant(types.boolean, True))
+
+    return types.int64(types.int64), code
+
+
+_trailing_zeros: Any = intrinsic(_cttz)
+
+
+@overload(lowest_bit, inline="always")
+def _compiled(word: Any) -> Any:
+    def zeros(word: Any) -> Any:
+        return _trailing_zeros(word)
+
+    return zeros
 
 
 def new_calendar(core: Any, rows: int, reach: float) -> Any:

@@ -35,7 +35,7 @@ from fluidcc.engines.packet.layout import (
     TRIMMING,
     WAKE,
 )
-from fluidcc.engines.packet.prefetch import prefetch
+from fluidcc.engines.packet.pool import prefetch
 from fluidcc.engines.packet.record import account, write
 
 DRAWS = 32  # random numbers that one event may need

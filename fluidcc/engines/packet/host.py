@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidcc.engines.common.frames import CONTROL_BYTES
 from fluidcc.engines.common.jit import inlined, kernel
-from fluidcc.engines.packet import dependents, dispatch, pool, recovery, spraying, trimming
+from fluidcc.engines.common.topology import CONTROL_BYTES
+from fluidcc.engines.packet import dependents, dispatch, paths, pool, recovery, trimming
 from fluidcc.engines.packet.calendar import schedule
 from fluidcc.engines.packet.layout import (
     ACK,
@@ -107,7 +107,7 @@ def packet_of(sim: Any, f: Any, again: Any) -> Any:
         if flow.sent >= flow.total:
             dependents.ended(core, sim.calendar, flow, f, dependents.LEFT)
     if core.spraying:
-        spraying.choose(core, sim.uniforms, sim.lists, flow)
+        paths.choose(core, sim.uniforms, sim.lists, flow)
     pace(core, sim.uniforms, flow, size)
     packet.kind = DATA
     packet.flow = f
@@ -167,7 +167,7 @@ def deliver(sim: Any, k: Any) -> Any:
     if core.recovery:
         answer = recovery.take(core, flow, sim.bitmaps, packet)
     elif core.spraying:
-        spraying.take(flow, packet)
+        paths.take(flow, packet)
     else:
         flow.received += packet.payload
         flow.received_end = max(flow.received_end, packet.end)
@@ -397,6 +397,3 @@ def finish(sim: Any, f: Any) -> None:
             if port.turn >= slot:
                 port.turn -= 1
     port.active -= 1
-
-
-__all__ = ["begin", "emit", "interval_over", "receive"]

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.engines.common.bounds import horizon_and_window, seed_of
 from fluidcc.engines.common.jit import compiled
 from fluidcc.engines.common.outcome import Outcome, QueueMoments
-from fluidcc.engines.common.times import horizon_and_window, seed_of
 from fluidcc.engines.packet import dispatch, layout
 from fluidcc.engines.packet.build import PreparedRun, Times, grown_packets, prepare, sampled_classes, sampled_of_flows
 from fluidcc.engines.packet.calendar import grown_calendar
 from fluidcc.engines.packet.dependents import began
-from fluidcc.engines.packet.flow_control import flow_control, paused_for
 from fluidcc.engines.packet.layout import LOGGED, PS, Sim
+from fluidcc.engines.packet.record import flow_control, paused_for
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.results import schema

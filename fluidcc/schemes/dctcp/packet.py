@@ -16,7 +16,7 @@ import fluidcc.schemes.dctcp.law as law
 from fluidcc.contract.law import in_world
 from fluidcc.engines.common import scalars
 from fluidcc.engines.common.jit import inlined, kernel
-from fluidcc.engines.common.laws import constants, copy
+from fluidcc.engines.common.rules import constants, copy
 from fluidcc.engines.packet.pacing import inflight, repace
 from fluidcc.schemes.dctcp.parameters import DCTCP
 

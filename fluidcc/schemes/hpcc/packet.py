@@ -16,7 +16,7 @@ import fluidcc.schemes.vai_sf.packet as vai_sf
 from fluidcc.contract.law import in_world
 from fluidcc.engines.common import scalars
 from fluidcc.engines.common.jit import inlined, kernel
-from fluidcc.engines.common.laws import constants, copy
+from fluidcc.engines.common.rules import constants, copy
 from fluidcc.engines.packet.layout import COLUMNS, HOPS, PORT_ID, QLEN, QLEN_CLASS, TS, TX_BYTES, TX_CLASS
 from fluidcc.engines.packet.pacing import inflight, repace
 from fluidcc.engines.packet.telemetry import FORMATS, bytes_between, queue_read, same_path, seconds_between

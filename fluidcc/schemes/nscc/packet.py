@@ -17,7 +17,7 @@ import fluidcc.schemes.nscc.law as law
 from fluidcc.contract.law import in_world
 from fluidcc.engines.common import scalars
 from fluidcc.engines.common.jit import kernel
-from fluidcc.engines.common.laws import constants, copy
+from fluidcc.engines.common.rules import constants, copy
 from fluidcc.engines.packet.layout import LOST_TRIMMED
 from fluidcc.engines.packet.pacing import inflight
 from fluidcc.schemes.nscc.parameters import NSCC, gains

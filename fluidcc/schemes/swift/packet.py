@@ -17,7 +17,7 @@ import fluidcc.schemes.vai_sf.packet as vai_sf
 from fluidcc.contract.law import in_world
 from fluidcc.engines.common import scalars
 from fluidcc.engines.common.jit import inlined, kernel
-from fluidcc.engines.common.laws import constants, copy
+from fluidcc.engines.common.rules import constants, copy
 from fluidcc.engines.packet.pacing import inflight, repace
 from fluidcc.schemes.swift.parameters import Swift
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from fluidcc.contract.fields import feedback_delay_field, tcd_switch, ue_gain_field
+from fluidcc.contract.fields import bound_win, feedback_delay_field, tcd_switch, ue_gain_field, win_base_rtt, win_switch
 from fluidcc.contract.preset import EVALUATION, SIMULATOR, Preset
-from fluidcc.contract.win import bound_win, win_base_rtt, win_switch
 from fluidcc.scenario.model import RED
 from fluidcc.scenario.parameters import bound, parameter, register
 from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME

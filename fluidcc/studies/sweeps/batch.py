@@ -20,7 +20,7 @@ from fluidcc.engines.fluid.engine import execute, longest_waits
 from fluidcc.engines.fluid.metrics import metrics_of
 from fluidcc.engines.fluid.network import REASONS, Network, network_of, parts_of, reason_of
 from fluidcc.engines.fluid.plan import Plan, history_bytes, remembered_rows
-from fluidcc.engines.fluid.step_error import UNKNOWN, StepError, both, relative, shrinks
+from fluidcc.engines.fluid.run import UNKNOWN, StepError, both, relative, shrinks
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.results.grid import Grid
@@ -218,7 +218,7 @@ def run_chunk(
             network, plan.to_tolerance(10.0), points=points, report=lambda share: look(1 + share)
         )
         wall_s += again_s
-        packet = float(np.max(network.packet))  # as in `fluid.step_error`
+        packet = float(np.max(network.packet))  # as in `discretisation_error`
         found["queue_error_rel"] = _differs(outcome.summary.queue_mean, other.summary.queue_mean, packet)
         found["rate_error_rel"] = _differs(outcome.summary.rate_mean, other.summary.rate_mean, 0.0)
     found["rate_bytes_per_s"] = outcome.summary.rate_mean.T

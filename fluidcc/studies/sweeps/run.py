@@ -14,7 +14,7 @@ import xarray as xr
 
 from fluidcc.compiling.threads import cores
 from fluidcc.engines.fluid.plan import Plan, history_bytes, plan_of
-from fluidcc.engines.fluid.step_error import UNKNOWN, StepError
+from fluidcc.engines.fluid.run import UNKNOWN, StepError
 from fluidcc.engines.run_many import Place, run_many
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar

@@ -23,8 +23,8 @@ import numpy as np
 from fluidcc.builders.names import unit_of
 from fluidcc.builders.toml_file import to_toml
 from fluidcc.compiling.folder import processor
+from fluidcc.compiling.functions import sources
 from fluidcc.compiling.identity import code_of, digest_of
-from fluidcc.compiling.store import sources
 from fluidcc.engines.fluid.network import REASONS
 from fluidcc.engines.fluid.plan import Plan
 from fluidcc.errors import InputError

@@ -11,8 +11,8 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.compiling.threads import cores
+from fluidcc.engines.common.bounds import horizon_and_window
 from fluidcc.engines.common.outcome import Outcome, metrics_of
-from fluidcc.engines.common.times import horizon_and_window
 from fluidcc.engines.run_many import Place, run_many
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar

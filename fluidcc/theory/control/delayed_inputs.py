@@ -14,8 +14,7 @@ from jax import Array
 
 from fluidcc.dde.stepping import Clock
 from fluidcc.engines.fluid.queues import QueueNetwork
-from fluidcc.engines.fluid.rows import rows_of
-from fluidcc.engines.fluid.state import Lagged, Memory, State
+from fluidcc.engines.fluid.state import Lagged, Memory, State, rows_of
 from fluidcc.engines.fluid.windows import WindowNetwork
 from fluidcc.errors import InputError
 

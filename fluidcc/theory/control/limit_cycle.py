@@ -18,7 +18,7 @@ import xarray as xr
 from fluidcc.engines.fluid.engine import Continued, with_room
 from fluidcc.engines.fluid.network import Network, network_of
 from fluidcc.engines.fluid.plan import Plan, plan_of
-from fluidcc.engines.fluid.step_error import StepError, both, shrinks
+from fluidcc.engines.fluid.run import StepError, both, shrinks
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.results.display import draw, label, shown, span

@@ -24,8 +24,8 @@ import sympy
 from fluidcc.contract.models import Scheme
 from fluidcc.contract.signals import Progress
 from fluidcc.engines.fluid import stable_math
-from fluidcc.engines.fluid.lags import lags_of
 from fluidcc.engines.fluid.marking import red
+from fluidcc.engines.fluid.network import lags_of
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario
 from fluidcc.theory.control.fixed_point import key_of

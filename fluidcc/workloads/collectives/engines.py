@@ -97,8 +97,8 @@ def packets(
     """Run packet by packet."""
     from fluidcc.engines.packet.build import Times, prepare
     from fluidcc.engines.packet.dependents import LEFT, RECEIPT, began
-    from fluidcc.engines.packet.flow_control import paused_for
     from fluidcc.engines.packet.layout import NEVER, PS
+    from fluidcc.engines.packet.record import paused_for
     from fluidcc.engines.packet.run import execute, warm_up
 
     ends, began_at = round(until * PS), time.perf_counter()
@@ -150,9 +150,8 @@ def fluid(
     report: Callable[[float], None] | None = None,
 ) -> Outcome:
     """Run by rates instead of packets: the dynamics of `fluidcc.engines.flow_level`."""
-    from fluidcc.engines.flow_level.calendar import DEPARTURE, RECEIPT
     from fluidcc.engines.flow_level.run import flow_times
-    from fluidcc.engines.flow_level.transfers import Transfers
+    from fluidcc.engines.flow_level.transfers import DEPARTURE, RECEIPT, Transfers
 
     graph = laid.graph
     ends = np.where(graph.behind, DEPARTURE, RECEIPT).astype(np.int8)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.engines.flow_level.chains import begin_after
+from fluidcc.engines.flow_level.transfers import begin_after
 from fluidcc.errors import InputError
 
 MOST_OPERATIONS = 1 << 22  # of an engine that needs no flow for each; `Graph` says what they take

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fluidcc.builders.workloads import permutation_flows as permutation_flows
     from fluidcc.builders.workloads import poisson_flows as poisson_flows
     from fluidcc.builders.workloads import rebuild_flows as rebuild_flows
-    from fluidcc.engines.packet.buffer_cycle import buffer_cycle as buffer_cycle
+    from fluidcc.engines.common.topology import buffer_cycle as buffer_cycle
     from fluidcc.workloads.fabrics.cause import Cause as Cause
     from fluidcc.workloads.fabrics.cause import causes as causes
     from fluidcc.workloads.fabrics.hpcc_config import SimulatorConfig as SimulatorConfig

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fluidcc.contract.preset import SIMULATOR
-from fluidcc.contract.presets import preset as preset_of
+from fluidcc.contract.registry import preset as preset_of
 from fluidcc.engines.common.bounds import MOST_TIME
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import RED, Failure, resolve

@@ -15,8 +15,8 @@ import numpy as np
 
 from fluidcc.engines.common.outcome import QueueMoments, pooled
 from fluidcc.engines.packet.build import PreparedRun, prepare
-from fluidcc.engines.packet.flow_control import paused_for
 from fluidcc.engines.packet.layout import PAUSE, PS, Sim
+from fluidcc.engines.packet.record import paused_for
 from fluidcc.engines.packet.run import execute, outcome_of, summary_of, times_of, warm_up
 from fluidcc.errors import InputError
 from fluidcc.files import read_netcdf, write_netcdf

@@ -17,7 +17,7 @@ import xarray as xr
 
 from fluidcc.builders.common import NETWORK
 from fluidcc.contract.preset import Preset
-from fluidcc.contract.presets import preset as preset_of
+from fluidcc.contract.registry import preset as preset_of
 from fluidcc.engines.run_many import Place, run_all
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fluidcc.engines.flow_level import memory
-from fluidcc.engines.flow_level.memory import STEP, USED
+from fluidcc.engines.flow_level import layout
+from fluidcc.engines.flow_level.layout import STEP, USED
 
 DT, RATE, RECORDS, STEPS = 0.5, 100.0, 16, 10  # s, bytes/s, records kept, steps taken so far
 # Ports 0 (a NIC), 1 and 2 lead there, 3 (a NIC), 4 and 5 back; switch 0 has ports 1 and 5, switch 1 has 2 and 4.
@@ -32,18 +32,18 @@ def network(**values: Any) -> Any:
         "used": np.arange(6),
     }  # fmt: skip
     given = {name: np.array(value) for name, value in {**known, **values}.items()}
-    return memory.Net(**given)
+    return layout.Net(**given)
 
 
 def steps(slots: int = 3, used: int = 1, **values: Any) -> Any:
     """Memory after some steps, with slots of one path that have nothing under way."""
     net = network(**values)
-    ports = memory.ports_of(len(net.rate), RECORDS)
-    made = memory.slots_of(slots, net.there.shape[1], RECORDS)
-    made.doing[:used] = memory.SENDING
+    ports = layout.ports_of(len(net.rate), RECORDS)
+    made = layout.slots_of(slots, net.there.shape[1], RECORDS)
+    made.doing[:used] = layout.SENDING
     now = np.zeros(8, np.int64)
     now[STEP], now[USED] = STEPS, used
-    return memory.Steps(
+    return layout.Steps(
         net,
         ports,
         made,
@@ -76,5 +76,5 @@ class Calls:
 
 def flow(**values: Any) -> Any:
     """A transfer's record, with room for its path's ports."""
-    zeros = {name: np.zeros(memory.HOPS) for name in ("queue", "output", "arriving", "capacity")}
+    zeros = {name: np.zeros(layout.HOPS) for name in ("queue", "output", "arriving", "capacity")}
     return SimpleNamespace(**{**zeros, **values})

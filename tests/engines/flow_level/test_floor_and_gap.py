@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.engines.flow_level import max_min
+from fluidcc.engines.flow_level import ideal
 from fluidcc.engines.flow_level.run import flow_times
 from fluidcc.workloads.fabrics import named_topology
 from tests.engines.packet.plain import plain
@@ -20,7 +20,7 @@ def solved(there: Any, back: Any, ack_share: Any, capacity: Any) -> tuple[np.nda
     flows, ports = len(there), len(capacity)
     rate, acks, room = np.zeros(flows), np.zeros(ports), np.zeros(ports)
     number = np.arange(flows)
-    plain(max_min.solve)(
+    plain(ideal.solve)(
         there, back, np.array(ack_share), number, np.array(capacity), number, flows, acks, room,
         np.zeros(ports, np.int64), np.zeros(ports), np.zeros(ports, np.int8), rate,
     )  # fmt: skip

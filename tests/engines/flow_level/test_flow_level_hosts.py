@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from fluidcc.contract.red import red
-from fluidcc.engines.flow_level import feedback, hosts
-from fluidcc.engines.flow_level.memory import (
+from fluidcc.engines.flow_level import senders, step
+from fluidcc.engines.flow_level.layout import (
     ARRIVING,
     DRAINING,
     FOUND,
@@ -31,7 +31,7 @@ def test_acks_wait_behind_the_ports_of_the_way_back_but_the_first() -> None:
     """The round trip is 6 s, two steps of it between ports; 50 and 25 bytes wait on the way back, and 99 at its NIC."""
     m = steps()
     m.ports.backlog[[3, 4, 5, 1, 2]] = 99.0, 50.0, 25.0, 7.0, 8.0
-    assert plain(hosts.ack_lag)(m.net, m.ports, 0, DT) == exactly((6.0 - 2 * DT + 0.75) / DT - 1)
+    assert plain(step.ack_lag)(m.net, m.ports, 0, DT) == exactly((6.0 - 2 * DT + 0.75) / DT - 1)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_senders_learn_of_bytes_a_lag_after_they_were_delivered(
     s = m.used[0] = 2
     m.slots.delivered_at[s, np.arange(STEPS - RECORDS, STEPS) % RECORDS] = 100.0 * np.arange(STEPS - RECORDS, STEPS)
     m.slots.since[s], m.slots.acked[s], m.slots.newly[s] = since, before, -1.0
-    replaced(hosts.acknowledge, ack_lag=lambda *given: lag)(m, DT)
+    replaced(step.acknowledge, ack_lag=lambda *given: lag)(m, DT)
     assert m.slots.acked[s] == exactly(max(acked, before))
     assert m.slots.newly[s] == exactly(max(acked - before, 0.0))
     assert m.slots.acked[1] == 0.0
@@ -72,14 +72,14 @@ def test_acks_are_on_their_way_while_a_port_has_some(
         m.ports.acks[p] = value
     for p, value in waiting.items():
         m.ports.waiting_acks[p] = value
-    assert plain(hosts.answering)(m) is is_
+    assert plain(step.answering)(m) is is_
     m = m._replace(net=m.net._replace(used=np.array([0, 1])))
     m.ports.acks[5] = 1.0
-    assert plain(hosts.answering)(m) is False  # no path crosses it
+    assert plain(step.answering)(m) is False  # no path crosses it
 
 
 def sent(m: Any, begins: Any = None) -> Any:
-    plain(hosts.send)(m, DT, NOW, np.zeros(9) if begins is None else np.asarray(begins))
+    plain(step.send)(m, DT, NOW, np.zeros(9) if begins is None else np.asarray(begins))
     return m.slots
 
 
@@ -183,7 +183,7 @@ AT = 3  # the step in which what is acknowledged now left the last port
 
 def looked(m: Any, needs: Any = NEEDS, pause: float = 0.0, lag: float = 5.0) -> Any:
     seen = flow(rtt=-1.0, marking=-1.0)
-    replaced(feedback.look, ack_lag=lambda *given: lag)(m, 0, seen, needs, DT, pause)
+    replaced(senders.look, ack_lag=lambda *given: lag)(m, 0, seen, needs, DT, pause)
     return seen
 
 
@@ -234,9 +234,9 @@ def test_what_no_scheme_asks_for_is_not_looked_at(need: int | None) -> None:
     if need is None:
         assert (seen.rtt, seen.marking) == (-1.0, -1.0)
     else:
-        assert seen.rtt == exactly(7.27 if need == feedback.DELAY else 6.0)
-        assert bool(seen.marking > 0) is (need == feedback.MARKS)
-        assert bool(seen.capacity.any()) is (need == feedback.TELEMETRY)
+        assert seen.rtt == exactly(7.27 if need == senders.DELAY else 6.0)
+        assert bool(seen.marking > 0) is (need == senders.MARKS)
+        assert bool(seen.capacity.any()) is (need == senders.TELEMETRY)
     assert seen.newly == 5.0
 
 

@@ -11,11 +11,19 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.engines.flow_level import calendar, chains, dynamics, ideal, load, memory, run, senders
-from fluidcc.engines.flow_level.calendar import ALL, ANSWER, DEPARTURE, ENDS, RECEIPT
-from fluidcc.engines.flow_level.layout import alone_of, layout_of
-from fluidcc.engines.flow_level.memory import HELD, LEFT, SENDING, STEP, USED
-from fluidcc.engines.flow_level.transfers import Transfers, transfers_of, waits_of
+from fluidcc.engines.flow_level import ideal, layout, run, senders
+from fluidcc.engines.flow_level import transfers as calendar
+from fluidcc.engines.flow_level.layout import HELD, LEFT, SENDING, STEP, USED, alone_of, layout_of
+from fluidcc.engines.flow_level.transfers import (
+    ALL,
+    ANSWER,
+    DEPARTURE,
+    ENDS,
+    RECEIPT,
+    Transfers,
+    transfers_of,
+    waits_of,
+)
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import resolve
 from fluidcc.units import Rate
@@ -61,7 +69,7 @@ def test_what_begins_or_ends_just_at_the_horizon_has() -> None:
     """At 3 s: one transfer begins, another has its last ACK; what comes later is not known."""
     ports, alone = SimpleNamespace(names=["a"], rate=np.ones(1)), SimpleNamespace(answered=np.ones(2))
     begins, ends = np.array([1.0, 3.0]), np.array([[2.0, 3.0, 1.5], [4.0, 5.0, 3.5]])
-    found: Any = plain(run._made)(None, ports, alone, begins, ends, load.load_of(1, 1.0), {}, 3.0, 0.0)
+    found: Any = plain(run._made)(None, ports, alone, begins, ends, layout.load_of(1, 1.0), {}, 3.0, 0.0)
     assert (found.start.tolist(), found.numbers["ended"]) == ([1.0, 3.0], 1)
     for name, first in (("received", 2.0), ("answered", 3.0), ("left", 1.5)):
         np.testing.assert_array_equal(getattr(found, name), [first, np.nan])
@@ -112,7 +120,7 @@ def test_operations_begin_after_departures_or_arrivals() -> None:
         np.array([4.0, 5.0, 6.0, 0.0]),
         np.array([40.0, 9.0, 60.0, 0.0]),
     )
-    plain(chains.begin_after)(after, at, behind, delay, left, arrived, begins)
+    plain(calendar.begin_after)(after, at, behind, delay, left, arrived, begins)
     assert begins.tolist() == [1.0, 7.0, 44.0, 50.5]
 
 
@@ -120,7 +128,7 @@ def test_operations_begin_after_departures_or_arrivals() -> None:
 
 
 def overlap(since: float, until: float, width: float) -> np.ndarray:
-    edges = width * np.arange(load.INTERVALS + 1)
+    edges = width * np.arange(layout.INTERVALS + 1)
     return np.maximum(np.minimum(until, edges[1:]) - np.maximum(since, edges[:-1]), 0.0)
 
 
@@ -128,21 +136,21 @@ def overlap(since: float, until: float, width: float) -> np.ndarray:
     ("since", "until"), [(0.0, 2.0), (0.25, 0.75), (0.5, 3.25), (1.0, 2.0), (3.0, 3.0), (0.0, 256.0), (255.5, 256.0)]
 )
 def test_what_is_carried_lies_in_its_intervals(since: float, until: float) -> None:
-    found = load.load_of(2, 1.0)
-    plain(load.carry)(tuple(found), np.array([10.0, 20.0]), since, until)
+    found = layout.load_of(2, 1.0)
+    plain(layout.carry)(tuple(found), np.array([10.0, 20.0]), since, until)
     spent = overlap(since, until, 1.0)
     np.testing.assert_allclose(found.carried, spent[:, None] * [10.0, 20.0], atol=1e-12)
-    alone = load.load_of(3, 1.0)
-    plain(load.carry_on)(tuple(alone), np.array([[-1], [2]]), 1, 10.0, since, until)
+    alone = layout.load_of(3, 1.0)
+    plain(layout.carry_on)(tuple(alone), np.array([[-1], [2]]), 1, 10.0, since, until)
     np.testing.assert_allclose(alone.carried, spent[:, None] * [0.0, 0.0, 10.0], atol=1e-12)
     assert found.width[0] == alone.width[0] == 1.0
 
 
 @pytest.mark.parametrize(("until", "width"), [(256.0, 1.0), (256.1, 2.0), (512.0, 2.0), (1025.0, 8.0)])
 def test_intervals_take_the_next_one_in_as_a_run_grows_longer(until: float, width: float) -> None:
-    found = load.load_of(1, 1.0)
+    found = layout.load_of(1, 1.0)
     found.carried[:, 0] = np.arange(256.0)
-    plain(load.widen)(found.carried, found.width, until)
+    plain(layout.widen)(found.carried, found.width, until)
     times = int(width)
     expected = np.zeros(256)
     expected[: 256 // times] = np.arange(256.0).reshape(-1, times).sum(axis=1)
@@ -152,16 +160,16 @@ def test_intervals_take_the_next_one_in_as_a_run_grows_longer(until: float, widt
 
 def test_a_port_that_carries_more_than_its_rate_sends_the_rest_in_the_next_interval() -> None:
     """Intervals of 2 s at 10 and 20 bytes/s; what is below nothing is none."""
-    given = load.Load(np.array([[50.0, 10.0], [0.0, -5.0], [0.0, 0.0], [0.0, 0.0]]), np.array([2.0]))
+    given = layout.Load(np.array([[50.0, 10.0], [0.0, -5.0], [0.0, 0.0], [0.0, 0.0]]), np.array([2.0]))
     rate = np.array([10.0, 20.0])
     expected = [[1.0, 0.25], [1.0, 0.0], [0.5, 0.0], [0.0, 0.0]]
     for until, count in ((1.0, 3), (6.0, 3), (6.1, 4), (99.0, 4), (math.inf, 4)):
-        assert load.shares_of(given, rate, until).tolist() == expected[:count]
-    late = load.Load(np.array([[0.0], [50.0]]), np.array([2.0]))  # beyond the intervals there are
-    assert load.shares_of(late, rate[:1], 4.0).tolist() == [[0.0], [1.0], [1.0], [0.5]]
-    nothing = load.Load(np.zeros((3, 1)), np.array([2.0]))
-    assert load.shares_of(nothing, rate[:1], 0.0).tolist() == [[0.0]]
-    assert load.shares_of(nothing, rate[:1], 3.0).tolist() == [[0.0], [0.0]]
+        assert layout.shares_of(given, rate, until).tolist() == expected[:count]
+    late = layout.Load(np.array([[0.0], [50.0]]), np.array([2.0]))  # beyond the intervals there are
+    assert layout.shares_of(late, rate[:1], 4.0).tolist() == [[0.0], [1.0], [1.0], [0.5]]
+    nothing = layout.Load(np.zeros((3, 1)), np.array([2.0]))
+    assert layout.shares_of(nothing, rate[:1], 0.0).tolist() == [[0.0]]
+    assert layout.shares_of(nothing, rate[:1], 3.0).tolist() == [[0.0], [0.0]]
 
 
 # -- what a run is given -----------------------------------------------------------------------------------------------
@@ -207,10 +215,10 @@ def test_ideal_events_share_the_work_of_an_eighth_of_the_shortest_round_trip(mon
 def test_a_step_is_an_eighth_of_the_longest_round_trip_or_as_many_as_ports(monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = one_link(1e9, 4e9)
     paths = layout_of(scenario)[2]
-    given = looked_into(monkeypatch, dynamics, "run", scenario, model="dynamics")
+    given = looked_into(monkeypatch, run, "_dynamics", scenario, model="dynamics")
     assert given[7] == min(paths.rtt.max() / 8, (paths.rtt / (2 * paths.hops)).min())
     most = float(paths.rtt.min()) / 2
-    assert looked_into(monkeypatch, dynamics, "run", scenario, model="dynamics", dt=most)[7] == most
+    assert looked_into(monkeypatch, run, "_dynamics", scenario, model="dynamics", dt=most)[7] == most
     for dt in (most * 1.001, 0.0):
         with pytest.raises(InputError, match=r"dt: .* is no step"):
             run.flow_times(scenario, model="dynamics", dt=dt)
@@ -274,9 +282,9 @@ def test_so_many_switches_of_a_path_are_followed(switches: int, refused: bool, m
     paths = paths._replace(there=np.pad(paths.there, ((0, 0), (0, switches + 1 - paths.there.shape[1]))))
     transfers = transfers_of(scenario)
     given = scenario, transfers, topology, ports, paths, alone_of(scenario, paths, transfers)
-    monkeypatch.setattr(dynamics, "net_of", lambda *more: (_ for _ in ()).throw(Stop))
+    monkeypatch.setattr(run, "net_of", lambda *more: (_ for _ in ()).throw(Stop))
     with pytest.raises(InputError if refused else Stop, match="crosses 13 switches; at most 12" if refused else None):
-        dynamics.run(*given, waits_of(scenario, transfers), 1e-6, 1.0, 0, None)
+        run._dynamics(*given, waits_of(scenario, transfers), 1e-6, 1.0, 0, None)
 
 
 @pytest.mark.parametrize(
@@ -293,7 +301,7 @@ def test_a_buffer_that_overflows_is_named(backlog: list[float], shared: list[flo
     m.ports.backlog[:], m.node_used[:] = backlog, [10.0, 20.0]
     topology = SimpleNamespace(ports=[SimpleNamespace(source=f"s{p}") for p in range(6)])
     with pytest.raises(InputError, match=f"buffer: 9MB of '{port}' overflows at 5s, "):
-        dynamics._refuse_overflow(SimpleNamespace(buffer=9e6), topology, m, 0.5)  # pyright: ignore[reportArgumentType]
+        run._refuse_overflow(SimpleNamespace(buffer=9e6), topology, m, 0.5)  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize(
@@ -303,7 +311,7 @@ def test_a_buffer_that_overflows_is_named(backlog: list[float], shared: list[flo
 def test_a_net_has_the_switches_shared_buffers_and_thresholds(pfc: Any, xoff: float, alpha: Any, gap: float) -> None:
     scenario = one_link(1e9, 4e9, pfc=pfc, buffer="9MB")
     topology, ports, paths = layout_of(scenario)
-    net = dynamics.net_of(scenario, topology, ports, paths)
+    net = run.net_of(scenario, topology, ports, paths)
     assert (net.xoff == xoff).all()
     assert alpha is None or net.alpha[0] == alpha
     assert (net.gap[0], bool(net.pausing[0]), net.dropping[0]) == (gap, pfc is not None, 1e18)
@@ -325,7 +333,7 @@ def test_a_net_has_its_links_marking(mark_on: str, joins: bool, alpha: Any) -> N
     link = fc.Link(rate=Rate(4e9), delay=1e-6, marking=marking)
     scenario = resolve(fc.Scenario((link,), base.flows, packet_size=1000.0, egress_alpha=alpha))
     topology, ports, paths = layout_of(scenario)
-    net = dynamics.net_of(scenario, topology, ports, paths)
+    net = run.net_of(scenario, topology, ports, paths)
     marked = np.isfinite(net.marking[:, 0])
     assert marked.sum() >= 1
     assert net.marking[marked].tolist() == [[10e3, 40e3, 0.5]] * int(marked.sum())
@@ -338,17 +346,17 @@ def test_a_net_has_its_links_marking(mark_on: str, joins: bool, alpha: Any) -> N
 
 @pytest.mark.parametrize(("time", "step"), [(0.0, 0), (0.3, 3), (0.29999, 2), (0.6, 6), (0.7, 7), (1.0, 10)])
 def test_a_time_lies_in_a_step_as_steps_count(time: float, step: int) -> None:
-    found = memory.step_of(time, 0.1)
+    found = layout.step_of(time, 0.1)
     assert found * 0.1 <= time * (1 + 1e-12)
     assert time < found * 0.1 + 0.1
     assert abs(found - step) <= 1
 
 
 def test_slots_grow_behind_those_there_are() -> None:
-    slots = memory.slots_of(2, 3, 4)
+    slots = layout.slots_of(2, 3, 4)
     for column in slots:
         column[:] = 7
-    for before, after in zip(slots, memory.grown(slots), strict=True):
+    for before, after in zip(slots, layout.grown(slots), strict=True):
         assert after.shape == (4, *before.shape[1:])
         assert (after[:2] == 7).all()
         assert not after[2:].any()
@@ -364,13 +372,13 @@ def test_senders_choose_their_rates_at_a_step_s_end(by_cnp: bool, fresh: int) ->
     m = steps(3, 2, kind=[1])
     m.used[:2], m.slots.doing[:], m.slots.fresh[2], m.slots.transfer[2] = (
         [0, 2],
-        [memory.DRAINING, 0, SENDING],
+        [layout.DRAINING, 0, SENDING],
         fresh,
         8,
     )
     m.slots.pace[:], m.slots.window[:] = -1.0, -1.0
-    flows = memory.records(memory.FLOW, 3)
-    first = memory.records(memory.FLOW, 2)
+    flows = layout.records(layout.FLOW, 3)
+    first = layout.records(layout.FLOW, 2)
     for each in (flows, first):
         each.rate, each.window, each.packet, each.counted = 60.0, 500.0, 12.0, 10.0
     first.scheme = [5, 6]
@@ -406,14 +414,14 @@ def test_steps_are_taken_until_nothing_is_under_way() -> None:
         def advance(m: Any, dt: Any, *more: Any) -> None:
             assert more == given
             k = m.now[STEP]
-            m.now[memory.STATUS], m.now[USED] = status[k], used[k]
+            m.now[layout.STATUS], m.now[USED] = status[k], used[k]
             m.now[STEP] += 1
 
         names = {"advance": advance, "tell_all": told, "answering": lambda m: answering[m.now[STEP] - 1]}
         found = replaced(senders.run, **names)(m, "law", 0.5, count, given)
         return found, len(told.made)
 
-    running, full = memory.RUNNING, memory.FULL
+    running, full = layout.RUNNING, layout.FULL
     assert taken(2, [running] * 3, [1] * 3, [False] * 3) == (2, 2)
     assert taken(3, [running, full], [1] * 3, [False] * 3) == (1, 1)
     assert taken(3, [running] * 3, [1, 0, 0], [False] * 3) == (2, 2)

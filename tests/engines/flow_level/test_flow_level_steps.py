@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from fluidcc.engines.flow_level import step
-from fluidcc.engines.flow_level.calendar import ANSWER, DEPARTURE, RECEIPT
-from fluidcc.engines.flow_level.load import load_of
-from fluidcc.engines.flow_level.memory import (
+from fluidcc.engines.flow_level.layout import (
     ARRIVING,
     DRAINING,
     FOUND,
@@ -27,7 +25,9 @@ from fluidcc.engines.flow_level.memory import (
     STEP,
     STOOD,
     USED,
+    load_of,
 )
+from fluidcc.engines.flow_level.transfers import ANSWER, DEPARTURE, RECEIPT
 from tests.engines.flow_level.network_by_hand import DT, NOW, RATE, STEPS, Calls, exactly, network, steps, waits
 from tests.engines.hybrid.by_hand import replaced
 from tests.engines.packet.plain import plain

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.engines.flow_level import dynamics
+from fluidcc.engines.flow_level import run
 from fluidcc.engines.flow_level.run import FlowTimes, flow_times
 from fluidcc.engines.flow_level.transfers import Transfers
 from fluidcc.errors import InputError
@@ -47,7 +47,7 @@ def test_where_a_stretch_of_steps_ends_changes_nothing(monkeypatch: pytest.Monke
     """One transfer is left, which has not begun, at the first of them."""
     given = scenario([(0, 5, 1e-3, 2e5)], "none")
     expected = flow_times(given, model="dynamics").completion
-    monkeypatch.setattr(dynamics, "_STEPS", steps)
+    monkeypatch.setattr(run, "_BETWEEN_REPORTS", steps)
     np.testing.assert_array_equal(flow_times(given, model="dynamics").completion, expected)
 
 
@@ -306,7 +306,7 @@ def test_reports_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A report after each step, from none to all; ACKs that are to come when all has arrived are carried too."""
     given, said = scenario([(0, 5, 0.0, 1e3), (1, 6, 0.0, 1e3)]), list[float]()
     whole = flow_times(given, model="dynamics")
-    monkeypatch.setattr(dynamics, "_STEPS", 1)
+    monkeypatch.setattr(run, "_BETWEEN_REPORTS", 1)
     times = flow_times(given, model="dynamics", report=said.append)
     np.testing.assert_array_equal(times.load, whole.load)
     assert said[0] == 0.0

@@ -13,8 +13,8 @@ from fluidcc.contract import registry
 from fluidcc.contract.law import in_world
 from fluidcc.contract.signals import Progress
 from fluidcc.engines.common import scalars
-from fluidcc.engines.flow_level.laws import side_of
-from fluidcc.engines.flow_level.memory import records
+from fluidcc.engines.flow_level.dispatch import side_of
+from fluidcc.engines.flow_level.layout import records
 from tests.engines.packet.plain import plain
 from tests.schemes.plain_laws import SHAPE, Draws, bound
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numba import njit
 from scipy.optimize import linprog
 
-from fluidcc.engines.flow_level import max_min
+from fluidcc.engines.flow_level import ideal
 
 
 @njit
@@ -18,7 +18,7 @@ def filled(there, room):
     flows, ports = len(there), len(room)
     rate = np.zeros(flows)
     number = np.arange(flows)
-    max_min.fill(
+    ideal.fill(
         there, number, number, flows, room.copy(), np.zeros(ports, np.int64), np.zeros(ports),
         np.zeros(ports, np.int8), rate,
     )  # fmt: skip
@@ -30,7 +30,7 @@ def solved(there, back, ack_share, capacity):
     flows, ports = len(there), len(capacity)
     rate, acks = np.zeros(flows), np.zeros(ports)
     number = np.arange(flows)
-    max_min.solve(
+    ideal.solve(
         there, back, ack_share, number, capacity, number, flows, acks, np.zeros(ports), np.zeros(ports, np.int64),
         np.zeros(ports), np.zeros(ports, np.int8), rate,
     )  # fmt: skip

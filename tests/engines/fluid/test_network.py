@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import fluidcc as fc
 from fluidcc.dde.stepping import METHODS, Loop
-from fluidcc.engines.fluid import search
+from fluidcc.engines.fluid import windows
 from fluidcc.engines.fluid.engine import Numbers, begin, numbers_of
 from fluidcc.engines.fluid.marking import along_path, red
 from fluidcc.engines.fluid.network import Network, network_of, with_points
@@ -649,8 +649,8 @@ def test_a_further_search_is_no_longer_program() -> None:
             return [jnp.take(jnp.arange(99.0), record)] * 2
 
         def found(target: Any) -> Any:
-            return search.search(ends, lambda record: record < 0, target, target, target - 5, strides)
+            return windows.search(ends, lambda record: record < 0, target, target, target - 5, strides)
 
         return len(str(jax.make_jaxpr(found)(jnp.zeros((2, 1)))).splitlines())
 
-    assert traced(search.ALL_STRIDES) == traced(search.ALL_STRIDES[-3:])
+    assert traced(windows.ALL_STRIDES) == traced(windows.ALL_STRIDES[-3:])

@@ -13,7 +13,7 @@ import pytest
 import fluidcc as fc
 from fluidcc.dde.history import constant_past
 from fluidcc.dde.stepping import METHODS, Clock, Loop, Read
-from fluidcc.engines.fluid import measure
+from fluidcc.engines.fluid import metrics
 from fluidcc.engines.fluid.classes import ClassNetwork, system_of
 from fluidcc.engines.fluid.lossless import LosslessNetwork
 from fluidcc.engines.fluid.marking import TernaryState
@@ -217,12 +217,12 @@ def test_own_rates_and_sending() -> None:
 def test_measures_are_those_of_the_steps(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
     """Trapezoids over the window, and Jain's index of all flows of all classes, each for itself."""
     jax_by_numpy = SimpleNamespace(checkpoint=lambda function: function, lax=in_numpy.Lax(), tree=jax.tree)
-    monkeypatch.setattr(measure, "jax", jax_by_numpy)
-    monkeypatch.setattr(measure, "with_points", columns_of)
-    monkeypatch.setattr(measure, "_measured", measure._measured.function)
+    monkeypatch.setattr(metrics, "jax", jax_by_numpy)
+    monkeypatch.setattr(metrics, "with_points", columns_of)
+    monkeypatch.setattr(metrics, "_measured", metrics._measured.function)
     scenario = lot(fc.DCQCN(feedback_delay=None, initial_alpha=0.5))
     dt, first, last = 1e-6, 30, 150
-    found = measure.measure(scenario, until="150us", window=("30us", "150us"), dt="1us", method=method)
+    found = metrics.measure(scenario, until="150us", window=("30us", "150us"), dt="1us", method=method)
     run = Run(scenario, dt, method, depth=8192)
     states = run.steps(last)
     weights = np.array([0.5, *[1.0] * (last - first - 1), 0.5]) / (last - first)

@@ -12,7 +12,8 @@ import pytest
 import fluidcc as fc
 from fluidcc.dde import history
 from fluidcc.dde.stepping import METHODS, Clock, method_named
-from fluidcc.engines.fluid import completion, dependencies, lags, marking, rows, running_statistics, search, step_error
+from fluidcc.engines.fluid import completion, marking, run, running_statistics, state, windows
+from fluidcc.engines.fluid import network as arrays
 from fluidcc.engines.fluid.marking import TernaryState
 from fluidcc.engines.fluid.state import Memory, State
 from fluidcc.scenario.model import resolve
@@ -192,29 +193,27 @@ def test_what_is_served_step_by_step() -> None:
 def test_begun_and_share_at_the_grid() -> None:
     """The step from 20 to 22; what begins at its very end, but for a thousandth, is the next one's."""
     clock = Clock(np.int32(10), np.float64(20.0), DT)
-    assert flat(dependencies.begun(clock, column(19.0, 21.99, 21.998, 21.999))) == [True, True, False, False]
-    np.testing.assert_allclose(
-        flat(dependencies.share(clock, column(19.0, 20.0, 20.5, 22.0, 30.0))), [1, 1, 0.75, 0, 0]
-    )
+    assert flat(completion.begun(clock, column(19.0, 21.99, 21.998, 21.999))) == [True, True, False, False]
+    np.testing.assert_allclose(flat(completion.share(clock, column(19.0, 20.0, 20.5, 22.0, 30.0))), [1, 1, 0.75, 0, 0])
 
 
 def test_who_waits_is_told_of_the_latest_end_and_its_way() -> None:
     """Flow 2 waits for what 0 and 1 sent to be received, flow 3 for 0 to have sent; a step from 18 to 20."""
-    ends = dependencies.Order(column(1.0, 2.5, 0.0), (0, 1, 0), (True, True, False), ((), (), (0, 1), (2,)))
+    ends = arrays.Order(column(1.0, 2.5, 0.0), (0, 1, 0), (True, True, False), ((), (), (0, 1), (2,)))
     clock = Clock(np.int32(10), np.float64(20.0), DT)
-    free = dependencies.at_rest(ends, column(0.0, 1.0, 0.5, 4.0), memory(), (4, 1))
+    free = completion.at_rest(ends, column(0.0, 1.0, 0.5, 4.0), memory(), (4, 1))
     assert flat(free.began) == [0.0, 1.0, np.inf, np.inf]
     assert flat(free.stretch) == [1.0] * 4
     z = free._replace(finish=column(15.0, 16.0, np.inf, np.inf), drain=column(0.5, 0.25, 0.0, np.nan, np.nan))
-    found = dependencies.told(ends, column(0.0, 1.0, 0.5, 4.0), (0, 0, 1, 2, 3), clock, z)
+    found = completion.told(ends, column(0.0, 1.0, 0.5, 4.0), (0, 0, 1, 2, 3), clock, z)
     # 15 + 0.75 + 1 and 16 + 0 + 2.5, and half a second; 15 and 4 s.
     assert flat(found.began)[2:] == [19.0, 19.0]
     assert flat(found.stretch) == [1.0, 1.0, 1.5, 1.5]  # from 19 on, and the next step ends at 22
-    later = dependencies.told(
+    later = completion.told(
         ends, column(0.0, 1.0, 0.5, 4.0), (0, 0, 1, 2, 3), clock._replace(step=np.int32(11), time=22.0), found
     )
     assert flat(later.stretch) == [1.0] * 4  # that was before
-    waiting = dependencies.told(
+    waiting = completion.told(
         ends,
         column(0.0, 1.0, 0.5, 4.0),
         (0, 0, 1, 2, 3),
@@ -243,19 +242,19 @@ def test_ways_of_ends_by_hand(size: str, part: float) -> None:
     scenario = ordered("sent", size)
     flow = scenario.flows[0]
     there = 11e-6 + part * 1100 * 8 * (1 / 10e9 + 1 / 20e9)
-    assert float(dependencies.receipt_delay(scenario, flow)) == pytest.approx(there, rel=1e-12)
-    answer = float(dependencies.answer_delay(scenario, flow))
+    assert float(arrays.receipt_delay(scenario, flow)) == pytest.approx(there, rel=1e-12)
+    answer = float(arrays.answer_delay(scenario, flow))
     assert 0 < answer - there - 11e-6 == pytest.approx(50 * 8 * (1 / 10e9 + 1 / 20e9 + 1 / 40e9), rel=1e-9)
-    made = dependencies.order_of(scenario)
+    made = arrays.order_of(scenario)
     assert made is not None
     assert (made.before, made.queues, made.waits, flat(made.way)) == ((0,), (False,), ((), (0,)), [0.0])
-    assert dependencies.order_of(resolve(fc.incast(2, size="1KB"))) is None
+    assert arrays.order_of(resolve(fc.incast(2, size="1KB"))) is None
 
 
 # -- searches, rows, places ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("strides", "begin"), [(search._STRIDES, -31.5), (search.ALL_STRIDES, -60.0)])
+@pytest.mark.parametrize(("strides", "begin"), [(windows._STRIDES, -31.5), (windows.ALL_STRIDES, -60.0)])
 def test_search_finds_the_latest_time_of_a_count(strides: Any, begin: float) -> None:
     """A count of 2 per step, but for a silence from -30 to -20: against a fine grid, to half a thousandth of its span.
 
@@ -274,7 +273,7 @@ def test_search_finds_the_latest_time_of_a_count(strides: Any, begin: float) -> 
             grid = np.linspace(-60, left, 60001)
             values = np.interp(grid, times, counts)
             expected = grid[values <= target + 1e-9][-1]
-            found = search.search(ends, never, column(target), column(left), column(begin), strides)
+            found = windows.search(ends, never, column(target), column(left), column(begin), strides)
             assert found.item() == pytest.approx(expected, abs=3e-2 / 10)
 
 
@@ -287,22 +286,22 @@ def test_search_where_a_queue_fills_inside_a_record() -> None:
 
     filling = lambda record: record == -2  # noqa: E731
     for target, expected in ((0.5, -1.125), (0.0, -1.25), (1.0, -1.0), (3.0, -0.5)):
-        found = search.search(ends, filling, column(target), column(0.0), column(-4.0))
+        found = windows.search(ends, filling, column(target), column(0.0), column(-4.0))
         assert found.item() == expected
-    assert search.search(ends, filling, column(0.5), column(-1.5), column(-4.0)).item() == -1.5
+    assert windows.search(ends, filling, column(0.5), column(-1.5), column(-4.0)).item() == -1.5
 
 
 def test_rows_and_columns() -> None:
     values = np.arange(6.0).reshape(3, 2)
-    assert rows.rows_of(values[:1], (0, 2, 1)) is not None
-    assert rows.rows_of(values[:1], (2, 1)).tolist() == [[0, 1]]
-    assert rows.rows_of(values, (2, 0)).tolist() == [[4, 5], [0, 1]]
-    assert rows.rows_of(values, (0, 1)).tolist() == [[0, 1], [2, 3]]
-    assert rows.column([1.0, 1.0]).tolist() == [1.0]
-    assert rows.column([1.0, 1.0], collapse=False).tolist() == [1.0, 1.0]
-    assert rows.column([1.0, 2.0]).tolist() == [1.0, 2.0]
-    assert not rows.same([1.0, 2.0])
-    assert rows.same([2.0, 2.0])
+    assert state.rows_of(values[:1], (0, 2, 1)) is not None
+    assert state.rows_of(values[:1], (2, 1)).tolist() == [[0, 1]]
+    assert state.rows_of(values, (2, 0)).tolist() == [[4, 5], [0, 1]]
+    assert state.rows_of(values, (0, 1)).tolist() == [[0, 1], [2, 3]]
+    assert state.column([1.0, 1.0]).tolist() == [1.0]
+    assert state.column([1.0, 1.0], collapse=False).tolist() == [1.0, 1.0]
+    assert state.column([1.0, 2.0]).tolist() == [1.0, 2.0]
+    assert not state.same([1.0, 2.0])
+    assert state.same([2.0, 2.0])
 
 
 @pytest.mark.parametrize(
@@ -389,7 +388,7 @@ def way(scheme: Any) -> Any:
     links = (fc.Link("10Gbps", "3us", source="a", target="b"), fc.Link("20Gbps", "5us", source="b", target="c"))
     flow = fc.Flow((0, 1), scheme, "40Gbps", access_delay="1us", egress_delay="2us", source="h", target="c")
     scenario = resolve(fc.Scenario(links, (flow,), header_bytes="100B", ack_bytes="50B"))
-    return lags.lags_of(scenario, scenario.flows[0])
+    return arrays.lags_of(scenario, scenario.flows[0])
 
 
 def test_lags_by_hand() -> None:
@@ -462,7 +461,7 @@ def test_sums_are_those_of_the_window(ends: bool) -> None:
 )  # fmt: skip
 def test_how_differences_shrink(before: Any, after: Any, method: str, said: Any) -> None:
     """By 2 to 2^order, with a factor of 2 around; below 1e-5 it does not matter."""
-    assert step_error.shrinks(before, after, method) is said
+    assert run.shrinks(before, after, method) is said
 
 
 @pytest.mark.parametrize(
@@ -477,19 +476,19 @@ def test_how_differences_shrink(before: Any, after: Any, method: str, said: Any)
     ],
 )
 def test_differences_that_may_not_grow(before: Any, after: Any, said: Any) -> None:
-    assert step_error._falls(before, after) is said
+    assert run._falls(before, after) is said
 
 
 def test_verdicts_and_relative_differences() -> None:
     for verdicts in itertools.product([True, False, None], repeat=2):
         expected = False if False in verdicts else None if None in verdicts else True
-        assert step_error.both(verdicts) is expected
+        assert run.both(verdicts) is expected
     ours, theirs = np.array([1.0, -5.0]), np.array([1.5, -4.0])
-    assert step_error.relative(ours, theirs, 0.0) == 0.25
-    assert step_error.relative(ours, theirs, 10.0) == 0.1
-    assert step_error.relative(np.zeros(2), np.zeros(2), 0.0) == 0.0
-    assert step_error.relative(np.array([0.75]), np.array([0.5]), 0.0) == 0.5
-    assert step_error.relative(np.array([np.nan]), np.ones(1), 1.0) is None
+    assert run.relative(ours, theirs, 0.0) == 0.25
+    assert run.relative(ours, theirs, 10.0) == 0.1
+    assert run.relative(np.zeros(2), np.zeros(2), 0.0) == 0.0
+    assert run.relative(np.array([0.75]), np.array([0.5]), 0.0) == 0.5
+    assert run.relative(np.array([np.nan]), np.ones(1), 1.0) is None
 
 
 def test_errors_are_those_of_their_runs() -> None:
@@ -500,10 +499,10 @@ def test_errors_are_those_of_their_runs() -> None:
         return SimpleNamespace(summary=summary)
 
     runs = [outcome(8.0, 10.0), outcome(4.0, 12.0), outcome(3.0, 12.5)]
-    found = step_error.discretisation_error(runs, 0, 5.0, "heun")
+    found = run.discretisation_error(runs, 0, 5.0, "heun")
     assert found == {"queue_rel": 4 / 5, "rate_rel": 2 / 12, "as_expected": True}
-    found = step_error.discretisation_error(runs, 1, 5.0, "heun")
+    found = run.discretisation_error(runs, 1, 5.0, "heun")
     assert found == {"queue_rel": 1 / 5, "rate_rel": pytest.approx(0.04), "as_expected": True}
-    found = step_error.tolerance_error(runs, 2.0)
+    found = run.tolerance_error(runs, 2.0)
     assert found == {"queue_rel": 1 / 3, "rate_rel": pytest.approx(0.04), "as_expected": True}
-    assert step_error.tolerance_error([outcome(8, 1), outcome(8.1, 1), outcome(2, 1)], 1.0)["as_expected"] is False
+    assert run.tolerance_error([outcome(8, 1), outcome(8.1, 1), outcome(2, 1)], 1.0)["as_expected"] is False

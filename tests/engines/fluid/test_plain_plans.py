@@ -14,8 +14,7 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.engines.fluid import plan, run
-from fluidcc.engines.fluid.dependencies import answer_delay
-from fluidcc.engines.fluid.network import network_of
+from fluidcc.engines.fluid.network import answer_delay, network_of
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import resolve
 

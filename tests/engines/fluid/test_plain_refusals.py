@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.engines.fluid import lags, plan
 from fluidcc.engines.fluid import network as module
+from fluidcc.engines.fluid import plan
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import resolve
 from tests.engines.fluid.test_plain_plans import INCAST, PLAN, network
@@ -30,10 +30,10 @@ class Traced:
 def key(monkeypatch: pytest.MonkeyPatch, marking: Any = (1.0, 2.0), **given: Any) -> Any:
     scheme = {name: given.pop(name, 0.0) for name in ("feedback_delay", "feedback_pause", "int_bytes")}
     own, fixed, needed = given.pop("own", 3.0), given.pop("fixed", True), given.pop("needed", frozenset())
-    monkeypatch.setattr(lags, "needs", lambda scheme: needed)
+    monkeypatch.setattr(module, "needs", lambda scheme: needed)
     flow: Any = {"path": (0,), "traffic_class": 0, "access_delay": 1.0, "egress_delay": 1.0, "line_rate": 5.0}
     flow = SimpleNamespace(**{**flow, **given}, scheme=SimpleNamespace(**scheme))
-    return lags.view_key(flow, lags.Lags(marking, own, (0.0, 0.0), fixed))
+    return module.view_key(flow, module.Lags(marking, own, (0.0, 0.0), fixed))
 
 
 @pytest.mark.parametrize(

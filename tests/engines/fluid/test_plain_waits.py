@@ -13,7 +13,7 @@ import fluidcc as fc
 from fluidcc.dde.stepping import Clock
 from fluidcc.engines.fluid import classes, completion, lossless
 from fluidcc.engines.fluid.completion import sent_by
-from fluidcc.engines.fluid.dependencies import answer_delay, order_of, receipt_delay
+from fluidcc.engines.fluid.network import answer_delay, order_of, receipt_delay
 from fluidcc.engines.fluid.state import Lagged, Memory, State
 from fluidcc.engines.fluid.windows import WindowNetwork
 from fluidcc.scenario.model import resolve

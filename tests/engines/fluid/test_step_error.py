@@ -14,7 +14,7 @@ from fluidcc.cli.app import run
 from fluidcc.engines.fluid import plan
 from fluidcc.engines.fluid.network import network_of
 from fluidcc.engines.fluid.plan import plan_of
-from fluidcc.engines.fluid.step_error import NEGLIGIBLE, shrinks
+from fluidcc.engines.fluid.run import NEGLIGIBLE, shrinks
 from fluidcc.scenario.model import resolve
 
 UNTIL = "20ms"

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fluidcc.engines.hybrid import calendar, engine, layout, links
+from fluidcc.engines.hybrid import calendar, engine, layout
+from fluidcc.engines.hybrid.calendar import put_least
 from fluidcc.engines.hybrid.layout import (
     CNP,
     COUNTER,
@@ -35,7 +36,6 @@ from fluidcc.engines.hybrid.layout import (
     WAKES,
 )
 from fluidcc.engines.hybrid.random_marks import antiderivative, hazard
-from fluidcc.engines.hybrid.tree import put_least
 from tests.engines.hybrid.by_hand import LEAVES, Calls, core_of, flow_of, hop_of, link_of, replaced, trees
 from tests.engines.packet.plain import plain
 
@@ -102,8 +102,8 @@ def acted(todo: Any, **values: Any) -> tuple[Any, Any, list[Any]]:
         cnps=np.zeros((2, 8)), marks="marks", nics="nics", trees="trees", sums="sums", looks="looks",
         calendar="calendar",
     )  # fmt: skip
-    names = {name: calls for name in ("dispatch", "links", "hops", "receiver", "dependents")}
-    own = {name: getattr(calls, name) for name in ("schedule", "watch")}
+    names = {name: calls for name in ("dispatch", "hops")}
+    own = {name: getattr(calls, name) for name in ("schedule", "watch", "settle", "changed", "tell")}
     replaced(engine.act, **names, **own, begin=calls.listens)(sim, 1)
     assert calls.made.pop() == ("schedule", sim.core[0], flow, 1, "looks", sim.cnps, "calendar")
     assert flow.at == 2.0
@@ -166,7 +166,8 @@ def test_a_count_paces_the_burst_after_next(todo: Any, rate: float, paced: float
     sim = SimpleNamespace(core=[core_of()], flows=[flow], hops=[hop_of()], links=["link"], cnps=None, trees=None)
     sim.looks = sim.calendar = sim.sums = None
     dispatch = SimpleNamespace(on_bytes=on_bytes)
-    replaced(engine.act, dispatch=dispatch, links=calls, hops=calls, schedule=calls.schedule)(sim, 0)
+    names = {name: getattr(calls, name) for name in ("schedule", "settle", "changed")}
+    replaced(engine.act, dispatch=dispatch, hops=calls, **names)(sim, 0)
     assert (flow.sent, flow.pace, flow.repace, flow.gone) == (150.0, pace, until, 150.0)
     assert seen == ([150.0] if todo == COUNTER else [])
     assert flow.counted == (170.0 if todo == COUNTER else 150.0)
@@ -228,7 +229,7 @@ def test_hops_listen_where_links_mark_and_receivers_answer(
     sim = SimpleNamespace(
         core=[core_of()], flows=[flow], hops=["another", *mine, "another"], links=at, trees="trees"
     )  # fmt: skip
-    replaced(engine.begin, links=calls, hops=calls)(sim, 0)
+    replaced(engine.begin, settle=calls.settle, hops=calls)(sim, 0)
     expected = []
     for s in listen:
         link = at[s - 1]
@@ -282,7 +283,7 @@ def test_links_are_looked_at_as_each_instant_asks(at: int, watching: int, then: 
         core=[core], links=mine, flows=[None], kinds=[1, 0, 2], rows=[0, 7, 0], looks=np.array([5.0, 6.0, 8.0]),
         link_samples=samples, calendar=entries,
     )  # fmt: skip
-    replaced(engine.look, links=calls)(sim)
+    replaced(engine.look, settle=calls.settle)(sim)
     assert calls.made == [("settle", sim, link, 2.0) for link in mine]
     for i, link in enumerate(mine):
         opens, samples_it, closes = (at == kind for kind in range(3))
@@ -343,9 +344,9 @@ class Loop:
         names = {
             "prime": lambda sim: self.done.append("prime"),
             "act": lambda sim, f: self.happens(("flow", f), f),
-            "links": SimpleNamespace(happen=lambda sim, link: self.happens(link, 1 + sim.links.index(link))),
+            "happen": lambda sim, link: self.happens(link, 1 + sim.links.index(link)),
             "look": lambda sim: self.happens("look", 3),
-            "dependents": SimpleNamespace(tell=lambda sim, f, left: self.done.append(("tell", f, left))),
+            "tell": lambda sim, f, left: self.done.append(("tell", f, left)),
         }
         return replaced(engine.run, **names)(self.sim, most)
 
@@ -398,7 +399,7 @@ def happened(link: Any, **names: Any) -> tuple[Any, list[Any]]:
     link.first = 1
     local = ("settle", "cross", "steer", "write_output", "leave", "join", "carry_on", "plan")
     given = {name: getattr(calls, name) for name in local} | {"hops": calls} | names
-    replaced(links.happen, **given)(sim, link)
+    replaced(engine.happen, **given)(sim, link)
     assert calls.made[0] == ("settle", sim, link, 2.0)
     assert calls.made[-1] == ("plan", sim.core[0], link, tree, "outputs", "transits", "calendar", 2)
     return sim, calls.made[1:-1]
@@ -451,7 +452,7 @@ def test_a_link_counts_as_what_is_watched_has_left(watch: float, counted: bool) 
     """A packet that joins at 3 s leaves at 3.7 s; one that leaves just then is counted: nobody looks at it again."""
     calls, link = Calls(), link_of(watch=watch)
     sim = SimpleNamespace(core=["core"])
-    replaced(links.settle, count_acknowledged=calls.count, advance=calls.advance)(sim, link, 3.0)
+    replaced(engine.settle, count_acknowledged=calls.count, advance=calls.advance)(sim, link, 3.0)
     assert calls.made == [*([("count", sim, link, 3.0)] if counted else []), ("advance", "core", link, 3.0)]
 
 
@@ -467,7 +468,7 @@ def test_a_change_of_what_arrives_steers_the_queue_and_is_written_down(reading: 
         flows=[1, 2],
     )
     names = {name: getattr(calls, name) for name in ("steer", "write_output", "plan")}
-    replaced(links.changed, **names)(sim, link)
+    replaced(engine.changed, **names)(sim, link)
     written = [("write_output", sim, link)] if reading else []
     planned = ("plan", "core", link, "trees", "outputs", "transits", "calendar", 2)
     assert calls.made == [("steer", link), *written, planned]
@@ -483,7 +484,7 @@ def test_a_mixture_that_leaves_is_the_first_unread_one(onward: int) -> None:
         core=["core"], hops=own, flows=["a", "b"], hops_at=[0, 2, 1], trees="trees", output_times=np.zeros((1, 8)),
         output_rates=rates,
     )  # fmt: skip
-    replaced(links.leave, hops=calls)(sim, link)
+    replaced(engine.leave, hops=calls)(sim, link)
     assert calls.made == [
         ("candidates", "core", "a", own[2], "trees", link, 2, 2.0),
         ("candidates", "core", "b", own[1], "trees", link, 1, 3.0),
@@ -500,7 +501,7 @@ def test_a_mixture_that_joins_goes_to_each_hop_s_next_link_and_each_link_is_told
         core=[core_of()], hops=own, flows=["a", "b", "c", "d"], hops_at=[0, 2, 4, 5], trees="trees", sums="sums",
         links=[link, "near", "far"], output_times=np.zeros((1, 8)), output_rates=np.arange(32.0).reshape(1, 8, 4),
     )  # fmt: skip
-    replaced(links.join, hops=calls, settle=calls.settle, changed=calls.changed)(sim, link)
+    replaced(engine.join, hops=calls, settle=calls.settle, changed=calls.changed)(sim, link)
     arrivals = [(1, "near", "a", 24.0), (3, "near", "b", 25.0), (6, "far", "d", 27.0)]
     expected: list[Any] = []
     for s, onward, flow, rate in arrivals:
@@ -534,7 +535,7 @@ def test_a_marked_packet_goes_on_or_out(where: int, last: int, on_departure: int
         transit_hops=np.zeros((2, 8), int),
     )  # fmt: skip
     sim.transit_times[0, 7], sim.transit_hops[0, 7] = 3.25, 2
-    replaced(links.carry_on, hops=calls, plan=calls.plan)(sim, link)
+    replaced(engine.carry_on, hops=calls, plan=calls.plan)(sim, link)
     assert (link.transit, link.transit_head) == (3, 0)
     following = onward if where else link
     if does[0] == "received":

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fluidcc.engines.hybrid import dependents, hops, queue
+from fluidcc.engines.hybrid import calendar, hops, queue, region
+from fluidcc.engines.hybrid.calendar import put_sum
 from fluidcc.engines.hybrid.layout import (
     DEAF,
     EMPTY,
@@ -20,7 +21,6 @@ from fluidcc.engines.hybrid.layout import (
     RIPE,
     SINGLY,
 )
-from fluidcc.engines.hybrid.tree import put_sum
 from tests.engines.hybrid.by_hand import LEAVES, Calls, core_of, flow_of, hop_of, link_of, replaced
 from tests.engines.packet.plain import plain
 
@@ -175,7 +175,7 @@ def test_a_receiver_is_told_as_the_packet_arrives(deaf: float, wait: Any, spaced
     """It leaves at 3 s, and is 0.5 s on its way."""
     calls, hop, link, core = Calls(), hop_of(wait=wait, flow=6), link_of(), core_of()
     flow = flow_of(deaf=deaf, nic_cnp_interval=spaced)
-    names = {"receiver": calls, "schedule": calls.schedule, "retime": calls.retime}
+    names = {name: getattr(calls, name) for name in ("marked", "marked_for_nic", "schedule", "retime")}
     replaced(hops.received, **names)(core, flow, hop, "trees", "looks", "cnps", "marks", "calendar", link, 3.0)
     told = ("marked_for_nic", core, flow, "marks", 6, 3.5) if spaced else ("marked", core, flow, "cnps", 6, 3.5)
     assert calls.made[:2] == [told, ("schedule", core, flow, 6, "looks", "cnps", "calendar")]
@@ -265,22 +265,22 @@ def test_a_link_is_busy_with_a_queue_or_about_to_have_one(queued: float, arrivin
 
 @pytest.mark.parametrize(
     ("left", "what", "end"),
-    [(True, dependents.LEFT, 1.75), (False, dependents.RECEIPT, 7.25), (False, dependents.ANSWER, 8.0)],
+    [(True, calendar.LEFT, 1.75), (False, calendar.RECEIPT, 7.25), (False, calendar.ANSWER, 8.0)],
 )
 def test_a_follower_begins_a_pause_after_the_last_end_that_it_waits_for(left: bool, what: Any, end: float) -> None:
     """The flow's clock is 0.25 s ahead of 2 s; its last ACK is back at 8 s, 0.75 s after the receipt."""
     calls = Calls()
-    kinds = [dependents.LEFT, dependents.RECEIPT, dependents.ANSWER]
+    kinds = [calendar.LEFT, calendar.RECEIPT, calendar.ANSWER]
     known = {"told": 1.0, "start": NEVER, "ahead": 0.125, "pause": 3.0}
     followers = [flow_of(awaits=2, **known), flow_of(awaits=1, **known), flow_of(awaits=1, **{**known, "told": 9.0})]
     flow = flow_of(ahead=0.25, finish=8.0, followers=1, followers_end=7)
     sim = SimpleNamespace(
         core=[core_of()], flows=[*followers, flow], looks="looks", cnps="cnps", calendar="calendar",
-        waits=[what, what, what, what, *(each for each in kinds if (each == dependents.LEFT) != left)],
+        waits=[what, what, what, what, *(each for each in kinds if (each == calendar.LEFT) != left)],
         followers=[0, 0, 1, 2, 0, 0, 0, 0],
     )  # fmt: skip
-    flow.followers_end = 4 + sum((each == dependents.LEFT) != left for each in kinds)
-    replaced(dependents.tell, schedule=calls.schedule)(sim, 3, left)
+    flow.followers_end = 4 + sum((each == calendar.LEFT) != left for each in kinds)
+    replaced(calendar.tell, schedule=calls.schedule)(sim, 3, left)
     assert [each.awaits for each in followers] == [1, 0, 0]
     assert [each.told for each in followers] == [end, end, max(end, 9.0)]
     assert [each.start for each in followers] == [NEVER, 0.125 + end + 3.0, 0.125 + max(end, 9.0) + 3.0]
@@ -290,7 +290,7 @@ def test_a_follower_begins_a_pause_after_the_last_end_that_it_waits_for(left: bo
 def test_those_who_wait_know_all_that_they_wait_for() -> None:
     """Two chains that meet in flow 4, which stands before what it waits for; flow 5 is alone."""
     after: list[tuple[int, ...]] = [(), (0,), (1,), (), (2, 3), ()]
-    found = dependents._before(after)
+    found = region._before(after)
     assert [[k for k in range(6) if bits >> k & 1] for bits in found] == [[], [0], [0, 1], [], [0, 1, 2, 3], []]
-    back = dependents._before([(1, 2), (3,), (3,), ()])
+    back = region._before([(1, 2), (3,), (3,), ()])
     assert [[k for k in range(4) if bits >> k & 1] for bits in back] == [[1, 2, 3], [3], [3], []]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.engines.hybrid import bounds, build, dependents, packet_scale, random_marks, region
+from fluidcc.engines.hybrid import build, calendar, packet_scale, random_marks, region
 from fluidcc.engines.hybrid.layout import KNOTS, LOADS
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import resolve
@@ -333,9 +333,9 @@ def test_a_time_of_a_picosecond_is_one(timer: float, refused: bool) -> None:
     scenario = dataclasses.replace(base, flows=(base.flows[0], late))
     if refused:
         with pytest.raises(InputError, match=r"flow 1 timer: 9\.9e-13s is less than a picosecond"):
-            bounds.check_periods(scenario)
+            region.check_periods(scenario)
     else:
-        bounds.check_periods(scenario)
+        region.check_periods(scenario)
 
 
 def most_events(flows: list[fc.Flow], until: float, name: str) -> float:
@@ -346,7 +346,7 @@ def most_events(flows: list[fc.Flow], until: float, name: str) -> float:
     for _ in range(60):
         middle = (low + high) / 2
         try:
-            bounds.check_events(scenario, until, middle)
+            region.check_events(scenario, until, middle)
             high = middle
         except InputError as error:
             low = middle if f" {name}: " in str(error) else math.nan
@@ -403,4 +403,4 @@ def test_all_of_a_class_wait_for_all_of_the_classes_that_it_names() -> None:
     assert sim.flows["followers"].tolist() == [0, 3, 5, 7, 7, 7]
     assert sim.flows["followers_end"].tolist() == [3, 5, 7, 7, 7, 7]
     assert sim.followers.tolist() == [3, 4, 5, 3, 4, 3, 4]
-    assert sim.waits.tolist() == [dependents.ANSWER] * 2 + [dependents.RECEIPT] + [dependents.ANSWER] * 4
+    assert sim.waits.tolist() == [calendar.ANSWER] * 2 + [calendar.RECEIPT] + [calendar.ANSWER] * 4

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fluidcc.engines.hybrid import hops, layout, links, queue, receiver
+from fluidcc.engines.hybrid import engine, hops, layout, queue
 from fluidcc.engines.hybrid.layout import (
     CROSSING,
     DEAF,
@@ -249,7 +249,7 @@ def test_a_receiver_answers_at_once_or_at_its_interval_s_end(
 ) -> None:
     """A mark comes at 3 s; its CNP is 1 s on its way back."""
     flow, cnps = flow_of(deaf=deaf, cnp_next=next_, head=7), np.zeros((1, 8))
-    plain(receiver.marked)(core_of(), flow, cnps, 0, 3.0)
+    plain(hops.marked)(core_of(), flow, cnps, 0, 3.0)
     assert flow.deaf == deaf_then
     assert flow.waiting == (cnp is not None)
     if cnp is not None:
@@ -258,9 +258,9 @@ def test_a_receiver_answers_at_once_or_at_its_interval_s_end(
 
 def test_rings_of_cnps_go_round_and_grow_in_time() -> None:
     flow, cnps, core = flow_of(head=6, waiting=3), np.zeros((1, 8)), core_of()
-    plain(receiver.notify)(core, flow, cnps, 0, 3.0)
+    plain(hops.notify)(core, flow, cnps, 0, 3.0)
     assert (cnps[0, 1], flow.waiting, core.status) == (4.0, 4, 0)
-    plain(receiver.notify)(core, flow, cnps, 0, 4.0)
+    plain(hops.notify)(core, flow, cnps, 0, 4.0)
     assert (cnps[0, 2], flow.waiting, core.status) == (5.0, 5, GROW_CNPS)
 
 
@@ -272,18 +272,18 @@ def test_a_nic_gives_each_flow_its_turn_by_hand() -> None:
     core, marks, cnps = core_of(now=1.5), np.zeros((1, 8)), np.zeros((1, 8))
     flow = flow_of(nic_cnp_interval=2.0, first_mark=7)
     for time in (1.5, 2.5, 3.2, 3.3):
-        plain(receiver.marked_for_nic)(core, flow, marks, 0, time)
+        plain(hops.marked_for_nic)(core, flow, marks, 0, time)
     assert (flow.request, flow.deaf, flow.marks) == (1.5, 1.5, 3)
     assert marks[0, [7, 0, 1]].tolist() == [2.5, 3.2, 3.3]
     nics = np.array([0.0, 3.0])
-    plain(receiver.ask)(core, flow, nics, cnps, marks, 0)
+    plain(hops.ask)(core, flow, nics, cnps, marks, 0)
     assert nics.tolist() == [0.0, 5.0]
     assert (cnps[0, 0], flow.cnp_next) == (4.0, 3.5)
     assert (flow.request, flow.deaf) == (3.5, 3.5)
     assert (flow.marks, flow.first_mark) == (0, 2)  # 3.3 s too is within the interval
     assert core.status == 0
     flow.marks = 4
-    plain(receiver.marked_for_nic)(core, flow, marks, 0, 9.0)
+    plain(hops.marked_for_nic)(core, flow, marks, 0, 9.0)
     assert (flow.marks, core.status) == (5, GROW_MARKS)
 
 
@@ -291,7 +291,7 @@ def test_a_nic_gives_each_flow_its_turn_by_hand() -> None:
 def test_a_flow_asks_its_nic_no_sooner_than_its_interval_ends(time: float, asks: float) -> None:
     """The last CNP left at 3 s and intervals are 0.5 s. Catches a request for a CNP inside of an interval."""
     flow = flow_of(nic_cnp_interval=2.0, cnp_next=3.0 + GAP)
-    plain(receiver.marked_for_nic)(core_of(now=3.2), flow, np.zeros((1, 8)), 0, time)
+    plain(hops.marked_for_nic)(core_of(now=3.2), flow, np.zeros((1, 8)), 0, time)
     assert (flow.request, flow.deaf, flow.marks) == (asks, asks, 0)
 
 
@@ -309,25 +309,25 @@ def sim_of(link: Any, several: list[Any], ring: int = 8, **values: Any) -> Any:
 def test_a_full_link_s_output_is_shared_as_what_arrives() -> None:
     link = link_of(head=6, stored=3)
     sim = sim_of(link, [hop_of(rate=90.0), hop_of(rate=30.0)])
-    plain(links.write_output)(sim, link)
+    plain(engine.write_output)(sim, link)
     assert sim.output_times[0, 1] == 2.5  # when what joins now leaves
     assert sim.output_rates[0, 1] == pytest.approx([75.0, 25.0])
     assert (link.stored, sim.core[0].status) == (4, 0)
     link.queue, link.arriving, link.slope = 0.0, 60.0, 0.0
-    plain(links.write_output)(sim, link)
+    plain(engine.write_output)(sim, link)
     assert (sim.output_times[0, 2], sim.output_rates[0, 2].tolist()) == (2.0, [90.0, 30.0])  # as they come
     assert (link.stored, sim.core[0].status) == (5, GROW_OUTPUT)
     link.queue, link.arriving = 50.0, 0.0
-    plain(links.write_output)(sim, link)  # nothing joins a queue that drains
+    plain(engine.write_output)(sim, link)  # nothing joins a queue that drains
     assert link.stored == 5
 
 
 def test_the_oldest_mixture_is_dropped() -> None:
     link = link_of(head=7, stored=3, left=2)
-    plain(links.forget)(sim_of(link, []), link)
+    plain(engine.forget)(sim_of(link, []), link)
     assert (link.head, link.stored, link.left) == (0, 2, 1)
-    plain(links.forget)(sim_of(link, []), link)
-    plain(links.forget)(sim_of(link, []), link)
+    plain(engine.forget)(sim_of(link, []), link)
+    plain(engine.forget)(sim_of(link, []), link)
     assert (link.head, link.stored, link.left) == (2, 0, 0)
 
 
@@ -336,7 +336,7 @@ def test_a_next_link_is_told_once_of_its_first_hop() -> None:
     leads = [hop_of(last=0), hop_of(link=8), hop_of(last=0), hop_of(link=9), hop_of(last=0), hop_of(link=8)]
     sim = sim_of(link_of(hops=4), [*leads, hop_of(last=1), hop_of(link=9)])
     sim.hops_at = [6, 0, 2, 4]
-    first = [plain(links.first_to)(sim, sim.links[0], place) for place in (1, 2, 3)]
+    first = [plain(engine.first_to)(sim, sim.links[0], place) for place in (1, 2, 3)]
     assert first == [True, True, False]
 
 
@@ -352,7 +352,7 @@ def test_a_next_link_is_told_once_of_its_first_hop() -> None:
     ],
 )
 def test_a_time_to_leave_is_one_to_join(values: Any, leaves: float, joins: float) -> None:
-    assert plain(links.waking)(link_of(**values), leaves) == pytest.approx(joins)
+    assert plain(engine.waking)(link_of(**values), leaves) == pytest.approx(joins)
 
 
 @pytest.mark.parametrize(
@@ -368,7 +368,7 @@ def test_a_time_to_leave_is_one_to_join(values: Any, leaves: float, joins: float
 )
 def test_when_the_marking_clock_has_gone_far_enough(values: Any, wanted: float, wait: float) -> None:
     wholes = [plain(antiderivative)(p, plain(hazard)(p)) for p in (0.0, 0.0, 0.5, 1.0 - 1e-12)]
-    assert plain(links.until_marked)(link_of(wholes=wholes, **values), wanted) == pytest.approx(wait)
+    assert plain(engine.until_marked)(link_of(wholes=wholes, **values), wanted) == pytest.approx(wait)
 
 
 ENDS = 3.5  # of the piece on which the link is: 30 bytes more at 20 a second
@@ -406,7 +406,7 @@ def test_the_first_of_all_that_a_link_has_before_it_is_next(link: Any, due: Any,
     for clock, time in due.items():
         tree[clock, made.tree + 1] = time
     outputs, transits = np.array([[2.2, 9.0, 9.0, 2.1]]), np.array([[9.0, 9.0, 2.1]])
-    plain(links.plan)(core_of(leaves=LEAVES), made, tree, outputs, transits, calendar, 3)
+    plain(engine.plan)(core_of(leaves=LEAVES), made, tree, outputs, transits, calendar, 3)
     assert made.todo == todo
     assert calendar[LEAVES + 3] == pytest.approx(when)
     assert calendar[1] == calendar[LEAVES + 3]
@@ -415,7 +415,7 @@ def test_the_first_of_all_that_a_link_has_before_it_is_next(link: Any, due: Any,
 def test_what_was_due_before_happens_now() -> None:
     tree, calendar = trees(), np.full(2 * LEAVES, NEVER)
     tree[PACKETS, 1] = 1.9
-    plain(links.plan)(core_of(leaves=LEAVES), link_of(), tree, None, None, calendar, 0)
+    plain(engine.plan)(core_of(leaves=LEAVES), link_of(), tree, None, None, calendar, 0)
     assert calendar[LEAVES] == 2.0
 
 
@@ -431,14 +431,14 @@ def test_acknowledged_bytes_are_those_that_joined_in_time() -> None:
     """A link is brought from 2 to 3 s, whose departures go from 2.5 to 3.7 s; ACKs are back 1.25 s later."""
     link = link_of(hops=2)
     sim = sim_of(link, [hop_of(), hop_of(last=0, flow=1)], opens=3.1 + 1.25, closes=9.0)
-    plain(links.count_acknowledged)(sim, link, 3.0)
+    plain(engine.count_acknowledged)(sim, link, 3.0)
     joined = 2.5
     assert sim.flows[0].acked_open == pytest.approx(200.0 + 60.0 * (joined - 1.0))
     assert sim.flows[0].acked_close == -1.0
     assert link.watch == pytest.approx(9.0 - 1.25)
     assert sim.flows[1].acked_open == -1.0  # its last queue is another
     sim.core[0].closes = 3.7 + 1.25
-    plain(links.count_acknowledged)(sim, link, 3.0)
+    plain(engine.count_acknowledged)(sim, link, 3.0)
     assert sim.flows[0].acked_close == pytest.approx(200.0 + 60.0 * 2.0)
     assert link.watch == NEVER
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fluidcc.engines.hybrid import statistics
+from fluidcc.engines.hybrid import queue
 from fluidcc.engines.hybrid.layout import BINS, LOADS
 from tests.engines.packet.plain import plain
 
@@ -28,18 +28,18 @@ def accounted(lines: Any, arriving: float = 50.0) -> Any:
         above_xoff=0.0, above_room=0.0,
     )  # fmt: skip
     for line in lines:
-        plain(statistics.account)(link, *line)
+        plain(queue.account)(link, *line)
     return link
 
 
 def test_edges_are_where_bins_begin() -> None:
-    bin_of, edge = plain(statistics.bin_of), plain(statistics.edge)
+    bin_of, edge = plain(queue.bin_of), plain(queue.edge)
     for i in (0, 1, 511, 512, 513, 639, 640, 641, 1000, BINS - 1):
         low, high = edge(i), edge(i + 1)
         assert bin_of(low) == bin_of(0.5 * (low + high)) == i
         if i > 0:
             assert bin_of(np.nextafter(low, 0.0)) == i - 1
-        assert low == statistics._EDGES[i]
+        assert low == queue._EDGES[i]
         assert high - low == (128.0 if i < 512 else pytest.approx(low / 128, rel=1.0))
     assert [edge(512), edge(640), edge(768)] == [65536.0, 131072.0, 262144.0]  # each doubling has 128
     assert bin_of(1e300) == BINS - 1
@@ -50,7 +50,7 @@ def test_edges_are_where_bins_begin() -> None:
     [((0.0, 10.0), 0.75), ((10.0, 0.0), 0.75), ((3.0, 5.0), 1.0), ((2.5, 2.5), 1.0), ((0.0, 2.5), 0.0)],
 )
 def test_a_line_is_above_a_level_for_a_share(line: Any, share: float) -> None:
-    assert plain(statistics.share_above)(*line, 2.5) == share
+    assert plain(queue.share_above)(*line, 2.5) == share
 
 
 def test_moments_and_times_are_those_of_many_looks() -> None:
@@ -64,7 +64,7 @@ def test_moments_and_times_are_those_of_many_looks() -> None:
     assert (link.least_in_window, link.most_in_window) == (0.0, 300e3)
     assert link.above_xoff == pytest.approx(weights[lengths > XOFF].sum(), abs=5e-4)
     assert link.above_room == pytest.approx(weights[lengths > ROOM].sum(), abs=5e-4)
-    found, times = statistics.lengths_of(link, weights.sum())
+    found, times = queue.lengths_of(link, weights.sum())
     assert times.sum() == pytest.approx(weights.sum() - 0.5, rel=1e-9)  # what is idle is apart
     assert (times * found).sum() == pytest.approx(link.area, rel=1e-4)  # to half a bin at most
     for level in (128.0, 1280.0, 65536.0, 131072.0, 262144.0):  # edges of bins
@@ -91,7 +91,7 @@ def test_an_idle_link_is_kept_by_its_load(arriving: float, load: float) -> None:
 
 
 def test_whole_lengths_are_put_into_their_bins() -> None:
-    spent, area = statistics.in_bins(np.array([0.0, 1.0, 127.0, 128.0, 65536.0, 1e30]), np.arange(1.0, 7.0))
+    spent, area = queue.in_bins(np.array([0.0, 1.0, 127.0, 128.0, 65536.0, 1e30]), np.arange(1.0, 7.0))
     assert spent[[0, 1, 2, 513, BINS]].tolist() == [1.0, 2.0 + 3.0, 4.0, 5.0, 6.0]
     assert area[[0, 1, 2]].tolist() == [0.0, 2.0 + 3.0 * 127.0, 4.0 * 128.0]
     assert spent.sum() == 21.0

@@ -10,7 +10,7 @@ import numpy as np
 
 from fluidcc import Scenario, Trace
 from fluidcc.engines.packet import run
-from fluidcc.engines.packet.prefetch import _nothing, prefetch
+from fluidcc.engines.packet.pool import _nothing, prefetch
 from fluidcc.scenario.model import resolve
 
 _spaces: dict[int, dict[str, Any]] = {}

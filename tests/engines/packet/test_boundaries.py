@@ -12,11 +12,10 @@ import fluidcc as fc
 from fluidcc.contract.models import Packet, Scheme
 from fluidcc.engines.common.topology import Port
 from fluidcc.engines.packet import dispatch, layout, recovery
-from fluidcc.engines.packet.buffers import headroom
 from fluidcc.engines.packet.build import prepare
-from fluidcc.engines.packet.flow_control import _resumes, stuck_ports
+from fluidcc.engines.packet.record import _resumes, stuck_ports
 from fluidcc.engines.packet.run import times_of
-from fluidcc.engines.packet.switch import admit, release
+from fluidcc.engines.packet.switch import admit, headroom, release
 from fluidcc.scenario.model import resolve
 from tests.engines.packet.plain import plain
 from tests.engines.packet.test_flow_control import further, ran, ring

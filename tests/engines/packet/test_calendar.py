@@ -12,8 +12,16 @@ import pytest
 from hypothesis import given, settings
 
 from fluidcc.engines.packet import layout
-from fluidcc.engines.packet.bits import lowest_bit
-from fluidcc.engines.packet.calendar import begin, events_of, grown_calendar, new_calendar, open_slot, pop, push
+from fluidcc.engines.packet.calendar import (
+    begin,
+    events_of,
+    grown_calendar,
+    lowest_bit,
+    new_calendar,
+    open_slot,
+    pop,
+    push,
+)
 from fluidcc.engines.packet.layout import NEVER, SLOTS, records
 from tests.engines.packet.plain import plain
 

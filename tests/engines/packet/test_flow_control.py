@@ -21,7 +21,7 @@ from fluidcc.engines.packet import layout
 from fluidcc.engines.packet.build import PreparedRun, grown_packets, prepare
 from fluidcc.engines.packet.calendar import grown_calendar
 from fluidcc.engines.packet.engine import run
-from fluidcc.engines.packet.flow_control import stuck_ports
+from fluidcc.engines.packet.record import stuck_ports
 from fluidcc.engines.packet.run import execute, times_of
 from fluidcc.scenario.model import resolve
 

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 import fluidcc as fc
 from fluidcc.engines.packet import host, layout, run
 from fluidcc.engines.packet.build import prepare
-from fluidcc.engines.packet.losses import round_trip
+from fluidcc.engines.packet.recovery import round_trip
 from fluidcc.engines.packet.run import execute, times_of
 from fluidcc.scenario.model import resolve
 from fluidcc.theory.loss_recovery import go_back_n_goodput

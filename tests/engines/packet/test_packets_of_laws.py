@@ -13,9 +13,10 @@ import pytest
 import fluidcc as fc
 from fluidcc.contract import registry
 from fluidcc.contract.models import Scheme
-from fluidcc.engines.common import jit, outside
-from fluidcc.engines.common.chains import Chain
-from fluidcc.engines.packet.laws import packet_of, side_of
+from fluidcc.engines.common import jit
+from fluidcc.engines.common import rules as chains
+from fluidcc.engines.common.rules import Chain
+from fluidcc.engines.packet.dispatch import packet_of, side_of
 from fluidcc.schemes import dctcp
 from fluidcc.schemes.dctcp import packet as dctcp_packet
 from tests.engines.packet.plain import plain
@@ -168,9 +169,9 @@ def test_rules_from_outside_are_called_by_their_addresses(monkeypatch: pytest.Mo
     }
     side = SimpleNamespace(STATE=SUM, rules={"on_ack": add, "on_packet": due})
     names = SimpleNamespace(scheme=lambda name: name, built_in=lambda: ("first",))
-    monkeypatch.setattr(outside, "registry", names)
+    monkeypatch.setattr(chains, "registry", names)
     first = SimpleNamespace(rules={})
-    own = outside.Schemes("test", rules, {}, lambda name: first if name == "first" else side, by_rows=by_rows)
+    own = chains.Schemes("test", rules, {}, lambda name: first if name == "first" else side, by_rows=by_rows)
     assert own.numbers(["first", "other", "mine"]) == {"first": 0, "other": 1, "mine": 2}
     assert own.from_outside(["first", "mine", "mine"]) == ["mine"]
     chain = own.chains()

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import fluidcc as fc
 from fluidcc.builders import toml_file as scenario_file
 from fluidcc.cli.app import run as cli
-from fluidcc.engines.common.laws import constants, copy
+from fluidcc.engines.common.rules import constants, copy
 from fluidcc.engines.packet.layout import COLUMNS, HOPS, QLEN, QLEN_CLASS, records
 from fluidcc.engines.packet.telemetry import EXACT
 from fluidcc.scenario.parameters import resolve

@@ -11,7 +11,7 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.cli.app import run
-from fluidcc.engines.fluid.step_error import UNKNOWN
+from fluidcc.engines.fluid.run import UNKNOWN
 from fluidcc.studies.sweeps import run as sweeps_run
 
 GIGABIT = 1e9 / 8

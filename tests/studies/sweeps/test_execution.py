@@ -20,8 +20,8 @@ from fluidcc.cli.app import run as run_command
 from fluidcc.engines.fluid.engine import Outcome
 from fluidcc.engines.fluid.network import REASONS
 from fluidcc.engines.fluid.plan import history_bytes, plan_of
+from fluidcc.engines.fluid.run import UNKNOWN
 from fluidcc.engines.fluid.running_statistics import Summary
-from fluidcc.engines.fluid.step_error import UNKNOWN
 from fluidcc.engines.run_many import StoppedError
 from fluidcc.results.memory import VARIABLE, limit
 from fluidcc.studies.sweeps import batch, run

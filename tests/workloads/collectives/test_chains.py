@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.contract.presets import preset
+from fluidcc.contract.registry import preset
 from fluidcc.workloads.collectives.engines import packets
 from fluidcc.workloads.collectives.jobs import Job, work_of
 from fluidcc.workloads.collectives.mapping import laid_out

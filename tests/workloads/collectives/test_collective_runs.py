@@ -13,7 +13,7 @@ import pytest
 import xarray as xr
 
 from fluidcc.engines.common.bounds import MOST_TIME
-from fluidcc.engines.flow_level.calendar import DEPARTURE, RECEIPT
+from fluidcc.engines.flow_level.transfers import DEPARTURE, RECEIPT
 from fluidcc.engines.packet.build import Times
 from fluidcc.engines.packet.layout import PS
 from fluidcc.errors import InputError

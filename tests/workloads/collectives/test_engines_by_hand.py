@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from fluidcc.engines.flow_level import run as flow_run
-from fluidcc.engines.flow_level.calendar import DEPARTURE
-from fluidcc.engines.flow_level.calendar import RECEIPT as FLUID_RECEIPT
-from fluidcc.engines.packet import build, dependents, flow_control
+from fluidcc.engines.flow_level.transfers import DEPARTURE
+from fluidcc.engines.flow_level.transfers import RECEIPT as FLUID_RECEIPT
+from fluidcc.engines.packet import build, dependents, record
 from fluidcc.engines.packet import run as packet_run
 from fluidcc.engines.packet.dependents import LEFT, RECEIPT
 from fluidcc.engines.packet.layout import NEVER, PS
@@ -39,7 +39,7 @@ def test_packets_are_told_in_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
         link_samples=np.arange(40.0).reshape(5, 4, 2),
     )
     monkeypatch.setattr(dependents, "began", lambda given: np.array([0, NEVER, PS // 4]))
-    monkeypatch.setattr(flow_control, "paused_for", lambda given: np.array([0.5, 9.0, 1.5]) * PS)
+    monkeypatch.setattr(record, "paused_for", lambda given: np.array([0.5, 9.0, 1.5]) * PS)
     reports: list[float] = []
 
     def execute(given: Any, seed: int, report: Any) -> Any:

@@ -176,7 +176,7 @@ def test_a_ring_keeps_its_paths() -> None:
     wide = named_topology("leaf-spine:2x8x2")
     run = fc.collective("all-reduce", wide, "none", bytes="40KB", chunks=8, placement="round-robin").runs[0]
     assert run.numbers["transfers"] == 8 * 6 * 4
-    from fluidcc.contract.presets import preset
+    from fluidcc.contract.registry import preset
     from fluidcc.workloads.collectives.jobs import work_of
     from fluidcc.workloads.collectives.mapping import laid_out
 
