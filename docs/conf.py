@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 
 _root = Path(__file__).resolve().parent.parent
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # nbformat needs none; it takes 6 s to import
 sys.path.insert(0, str(_root))  # docs.pages, which writes pages of results and commands
 _project = tomllib.loads((_root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 

@@ -73,6 +73,7 @@ def _closure(name: str) -> set[str]:
     return found
 
 
+@cache
 def _path(name: str) -> Path | None:
     base = ROOT.joinpath(*name.split("."))
     for path in (base.with_suffix(".py"), base / "__init__.py"):
@@ -81,8 +82,7 @@ def _path(name: str) -> Path | None:
     return None
 
 
-@cache
-def _tree(name: str) -> ast.Module:
+def _parsed(name: str) -> ast.Module:
     path = _path(name)
     assert path is not None, name
     return ast.parse(path.read_text(encoding="utf-8"))
@@ -92,7 +92,7 @@ def _tree(name: str) -> ast.Module:
 def _imported(name: str) -> tuple[str, ...]:
     """Modules of `ROOMS` that a module imports, at its top or in a function."""
     found = set[str]()
-    for node in ast.walk(_tree(name)):
+    for node in ast.walk(_parsed(name)):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -104,7 +104,7 @@ def _imported(name: str) -> tuple[str, ...]:
 @cache
 def _code(name: str) -> str:
     """A module's code without docstrings and imports; the parser has left out comments and layout."""
-    tree = ast.parse(ast.unparse(_tree(name)))
+    tree = _parsed(name)  # of its own: what follows changes it
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = _without_docstring(node.body)
