@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fluidcc.plotting.colours import scheme_colours
-from fluidcc.plotting.fabrics import pause_panel, queue_panel, slowdown_axis, slowdown_panel
-from fluidcc.plotting.style import Picture, figure, label, nothing
+from fluidcc.plotting.fabrics import longest_queue, pause_panel, queue_panel, slowdown_axis, slowdown_panel
+from fluidcc.plotting.style import Picture, figure, label, nothing, zeros
 from fluidcc.workloads.fabrics.study import spread
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def plot_evaluation(
     """
     columns = len(percentiles) + (bars is not None) + 1 + paused
     picture, axes = figure(len(studies), columns, size=(3.9 * columns, 0.5 + 3.5 * len(studies)))
+    longest = max(map(longest_queue, studies.values()))
     for row, (traffic, study) in zip(axes, studies.items(), strict=True):
         panels = iter(row)
         found = study.bins(edges)
@@ -63,7 +64,7 @@ def plot_evaluation(
             axis = next(panels)
             bar_panel(axis, numbers[traffic])
             axis.set_ylabel(label(text, unit))
-        queue_panel(next(panels), study)
+        queue_panel(next(panels), study, longest)
         if paused:
             axis = next(panels)
             pause_panel(axis, study)
@@ -79,7 +80,7 @@ def bar_panel(axis: Axes, numbers: Mapping[str, np.ndarray]) -> None:
     shades = scheme_colours(numbers)
     for k, (name, (mean, low, high)) in enumerate(zip(numbers, found, strict=True)):
         errors = None if np.isnan(low) else [[mean - low], [high - mean]]
-        axis.bar(k, mean, 0.7, yerr=errors, color=shades[name], capsize=3, log=apart)
+        zeros(axis, axis.bar(k, mean, 0.7, yerr=errors, color=shades[name], capsize=3, log=apart))
     axis.set_xticks(range(len(numbers)), list(numbers), rotation=45, ha="right")
     axis.grid(alpha=0.3, axis="y")
     if not found.any():

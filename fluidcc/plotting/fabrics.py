@@ -10,7 +10,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from fluidcc import units
 from fluidcc.plotting.colours import scheme_colours
-from fluidcc.plotting.style import Picture, figure, label, legend, nothing
+from fluidcc.plotting.style import Picture, figure, label, legend, nothing, zeros
 from fluidcc.workloads.fabrics.study import LEAST_SEEDS, interval, intervals_of
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _PANELS = (("p50", "median"), ("p95", "95th percentile"), ("p99", "99th percentile"))
 _MARKS = "os^Dv<>P"
 _MOST_TICKS = 10
+_BANDS = 4  # an axis of slowdowns ends at so many times the highest line: intervals of few seeds may reach beyond
 _NARROW = 5  # an axis of slowdowns that spans less than this factor has more ticks
 
 
@@ -75,8 +76,10 @@ def slowdown_panel(axis: Axes, found: xr.Dataset, name: str) -> None:
 
 
 def slowdown_axis(axis: Axes) -> None:
-    """Ticks and label of slowdowns, once all is drawn."""
-    axis.set_ylim(bottom=0.9)
+    """Ticks, limits and label of slowdowns, once all is drawn."""
+    lines = [line for each in axis.get_shared_y_axes().get_siblings(axis) for line in each.get_lines()]
+    highest = max((float(np.nanmax(line.get_ydata(), initial=1.0)) for line in lines), default=1.0)
+    axis.set_ylim(0.9, min(axis.get_ylim()[1], _BANDS * highest))
     low, high = axis.get_ylim()
     axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high > _NARROW * low else (1, 1.2, 1.5, 2, 3, 4, 6, 8)))
     axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
@@ -84,10 +87,17 @@ def slowdown_axis(axis: Axes) -> None:
     axis.set_ylabel("completion time over that alone [1]")
 
 
-def queue_panel(axis: Axes, study: FabricStudy) -> None:
-    """Draw the share of time and ports for which queues are longer than something, all seeds together."""
-    longest = max((float(each.queue[0].max(initial=0.0)) for each in study.runs), default=0.0)
-    factor, unit = units.scale_of(longest, units.SIZE)
+def longest_queue(study: FabricStudy) -> float:
+    """Longest queue of a port in any run [bytes]."""
+    return max((float(each.queue[0].max(initial=0.0)) for each in study.runs), default=0.0)
+
+
+def queue_panel(axis: Axes, study: FabricStudy, longest: float | None = None) -> None:
+    """Draw the share of time and ports for which queues are longer than something, all seeds together.
+
+    Panels side by side share the unit of the longest of all queues.
+    """
+    factor, unit = units.scale_of(longest_queue(study) if longest is None else longest, units.SIZE)
     shades = scheme_colours(study.schemes)
     for scheme in study.schemes:
         lengths, above = queues_above(study, scheme)
@@ -118,7 +128,7 @@ def pause_panel(axis: Axes, study: FabricStudy) -> None:
         bars = np.arange(len(tiers)) + (k - (len(study.schemes) - 1) / 2) * width
         known = len(study.seeds) >= LEAST_SEEDS
         errors = np.stack([np.minimum(mean, mean - low), high - mean]) * 1e3 if known else None
-        axis.bar(bars, mean * 1e3, width, yerr=errors, color=shades[scheme], capsize=2, label=scheme)
+        zeros(axis, axis.bar(bars, mean * 1e3, width, yerr=errors, color=shades[scheme], capsize=2, label=scheme))
         most = max(most, float(mean.max()))
     axis.set_xticks(np.arange(len(tiers)), ["tier 1 (ToR)" if tier == "tier 1" else str(tier) for tier in tiers])
     axis.set_ylabel(label("time paused by PFC, all ports together", "ms"))

@@ -98,8 +98,14 @@ def legend(axis: Any, **options: Any) -> None:
 
 def nothing(axis: Any, why: str) -> None:
     """Words instead of an empty panel, in a picture whose other rows have something there."""
+    axis.clear()  # also of marks at 0
     axis.set_axis_off()
     axis.text(0.5, 0.5, why, ha="center", transform=axis.transAxes)
+
+
+def zeros(axis: Any, bars: Any) -> None:
+    """A 0 where a bar has no height, which would look as if it were not there."""
+    axis.bar_label(bars, ["" if bar.get_height() else "0" for bar in bars], fontsize="x-small", padding=1)
 
 
 def _coincide(axis: Any, one: Any, other: Any) -> bool:

@@ -207,7 +207,7 @@ def _draw_pauses(found: FabricStudy, title: str) -> Any:
     numbers = [np.array([of_numbers(found, scheme, "pauses", tier) for tier in TIERS]) for scheme in COMPARED]
     bars(axes[0, 0], COMPARED, numbers, list(TIERS.values()))
     axes[0, 0].set_yscale("symlog", linthresh=10)  # TIMELY's are a hundred times the others', which may have none
-    axes[0, 0].set(ylabel="PAUSE frames received in a run [1]", ylim=(0, None))
+    axes[0, 0].set(ylabel="PAUSE frames received in a run [1] (0: none)", ylim=(0, None))
     axes[0, 0].legend(fontsize="small")
     times = [np.array([of_numbers(found, scheme, "paused_s", tier) * 1e3 for tier in TIERS]) for scheme in COMPARED]
     bars(axes[0, 1], COMPARED, times, list(TIERS.values()))

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from fluidcc.plotting.style import colour, label
 from fluidcc.plotting.style import figure as new_figure
+from fluidcc.plotting.style import label
 from fluidcc.proofs import papers
 from fluidcc.proofs.dcqcn import benchmark
 from fluidcc.proofs.dcqcn.benchmark import SETUPS, STATISTICS, Point, at, surplus
@@ -83,11 +83,11 @@ def _draw(data: xr.Dataset) -> Any:
     for k, (name, text) in enumerate(BARS.items()):
         mid, low, high = np.array([interval(at(data, s, name, senders=SENDERS) / GBPS) for s in SETUPS]).T
         errors = [np.minimum(mid, mid - low), high - mid]
-        bars.bar(places + (k - 0.5) * 0.38, mid, 0.36, yerr=errors, color=colour(k), capsize=4, label=text)
+        bars.bar(places + (k - 0.5) * 0.38, mid, 0.36, yerr=errors, color=("0.35", "0.7")[k], capsize=4, label=text)
     bars.axhline(40 / SENDERS, color="black", ls="--", lw=0.9, label="40 Gbps over the degree")
     bars.set_ylabel(label("10th percentile of throughput", "Gbps"))
     drops = np.array([at(data, s, "drops", senders=SENDERS) for s in SETUPS])
-    lost.plot(places, drops, ".", color=colour(2), ms=5, alpha=0.6)
+    lost.plot(places, drops, ".", color="black", ms=5, alpha=0.6)
     lost.set_yscale("symlog", linthresh=10)
     lost.set_ylim(bottom=-1)
     lost.set_ylabel("packets lost in a run, each draw [1]")
