@@ -58,7 +58,6 @@ def plot_evaluation(
             slowdown_panel(axis, found, name)
             slowdown_axis(axis)
             axis.set_title(f"{traffic}: {_PERCENTILES[name]}", fontsize="medium")
-        row[0].legend(fontsize="x-small")
         if bars is not None:
             numbers, text, unit = bars
             axis = next(panels)
@@ -69,6 +68,8 @@ def plot_evaluation(
             axis = next(panels)
             pause_panel(axis, study)
             axis.set_ylabel(label("time paused, all ports together", "ms"), fontsize="small")
+    lines, names = axes[0, 0].get_legend_handles_labels()
+    picture.legend(lines, names, loc="outside lower center", ncols=len(names), fontsize="medium")
     picture.suptitle(title, fontsize="medium")
     return picture
 

@@ -22,7 +22,7 @@ _PANELS = (("p50", "median"), ("p95", "95th percentile"), ("p99", "99th percenti
 _MARKS = "os^Dv<>P"
 _MOST_TICKS = 10
 _BANDS = 4  # an axis of slowdowns ends at so many times the highest line: intervals of few seeds may reach beyond
-_NARROW = 5  # an axis of slowdowns that spans less than this factor has more ticks
+_NARROW = 10  # an axis of slowdowns that spans less than this factor has more ticks
 
 
 def plot_slowdowns(study: FabricStudy, bins: Any = 10) -> Picture:

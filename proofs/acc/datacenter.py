@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.ticker import StrMethodFormatter, SymmetricalLogLocator
 
 from fluidcc.plotting.colours import scheme_colours
 from fluidcc.plotting.style import zeros
@@ -139,6 +140,14 @@ def bars(axis: Any, names: tuple[str, ...], numbers: list[np.ndarray], groups: l
         zeros(axis, axis.bar(at, middle, width, yerr=errors, color=shades[name], capsize=2, label=name))
     axis.set_xticks(range(len(groups)), groups)
     axis.grid(alpha=0.3, axis="y")
+
+
+def from_none(axis: Any, linthresh: float) -> None:
+    """An axis from 0 to thousands, its ticks plain numbers."""
+    axis.set_yscale("symlog", linthresh=linthresh)
+    axis.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=linthresh, subs=(1, 2, 5)))
+    axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.set_ylim(0, None)
 
 
 def sample(found: FabricStudy) -> str:

@@ -21,6 +21,7 @@ from fluidcc.proofs.acc.datacenter import (
     bars,
     claim,
     foreground,
+    from_none,
     notes_of,
     sample,
     study,
@@ -161,8 +162,8 @@ def _draw(case: Case, found: FabricStudy, title: str) -> Any:
     if case.paused:
         numbers = [np.array([of_numbers(found, scheme, "pauses", tier) for tier in TIERS]) for scheme in case.variants]
         bars(axes[0, 2], case.variants, numbers, list(TIERS.values()))
-        axes[0, 2].set_yscale("symlog", linthresh=10)  # from none to thousands
-        axes[0, 2].set(ylabel="PAUSE frames received in a run [1]", ylim=(0, None))
+        from_none(axes[0, 2], 10)
+        axes[0, 2].set_ylabel("PAUSE frames received in a run [1]")
         axes[0, 2].set_title("flow control", fontsize="medium")
     else:
         _draw_classes(axes[0, 2], found, case.variants)
