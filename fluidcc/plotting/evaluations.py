@@ -9,7 +9,7 @@ import numpy as np
 
 from fluidcc.plotting.colours import scheme_colours
 from fluidcc.plotting.fabrics import longest_queue, pause_panel, queue_panel, slowdown_axis, slowdown_panel
-from fluidcc.plotting.style import Picture, figure, label, nothing, zeros
+from fluidcc.plotting.style import Picture, figure, label, nothing, say_coinciding, zeros
 from fluidcc.workloads.fabrics.study import spread
 
 if TYPE_CHECKING:
@@ -57,13 +57,16 @@ def plot_evaluation(
             axis = next(panels)
             slowdown_panel(axis, found, name)
             slowdown_axis(axis)
+            say_coinciding(axis)
             axis.set_title(f"{traffic}: {_PERCENTILES[name]}", fontsize="medium")
         if bars is not None:
             numbers, text, unit = bars
             axis = next(panels)
             bar_panel(axis, numbers[traffic])
             axis.set_ylabel(label(text, unit))
-        queue_panel(next(panels), study, longest)
+        axis = next(panels)
+        queue_panel(axis, study, longest)
+        say_coinciding(axis)
         if paused:
             axis = next(panels)
             pause_panel(axis, study)

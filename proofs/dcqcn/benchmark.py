@@ -246,6 +246,5 @@ def draw_over(data: xr.Dataset, over: str, text: str) -> Any:
         axis.set_xlabel(text)
     for axis in axes[:, 0]:
         axis.set_ylabel(label("throughput", "Gbps"))
-    axes[0, 0].legend(fontsize="small", loc="lower left")
     axes[0, -1].legend(fontsize="small")
     return picture

@@ -18,6 +18,7 @@ from fluidcc.builders import clos
 from fluidcc.engines.run import simulate
 from fluidcc.plotting.colours import SCHEMES
 from fluidcc.plotting.style import figure as new_figure
+from fluidcc.plotting.style import say_coinciding
 from fluidcc.proofs import papers
 from fluidcc.proofs.hpcc.common import aligned, drain_time, slope
 from fluidcc.proofs.shared.runs import GBPS, WIDTH, save
@@ -211,7 +212,8 @@ def _draw(traces: dict[str, Trace]) -> Any:
         axes[row, 0].set(ylabel="injection rate of a flow [Gbps]")
         axes[row, 2].set(title=f"{case.title}: largest queue in 100 us [KB]", yscale="log")
         axes[row, 2].title.set_fontsize(10)
-    axes[0, 2].legend(fontsize=8)
+        say_coinciding(axes[row, 2])
+    axes[1, 2].legend(fontsize=8)
     for axis in axes[-1]:
         axis.set(xlabel="time [ms]")
     picture.suptitle("Receiver-based HPCC: 25 Gbps NICs, two stages of 100 Gbps, T = 9 us")

@@ -117,6 +117,17 @@ def test_lines_that_coincide_are_said(others: list[float], entries: list[str]) -
     assert found.legend_handles[0].get_color() == SCHEMES[entries[0].removesuffix(" (coincide)").split(", ")[-1]]
 
 
+def test_lines_that_coincide_are_said_where_the_legend_is_elsewhere() -> None:
+    """HPCC's queue lay under that of its receiver-based form, and looked as if it had not run."""
+    _, ((axis, apart),) = style.figure(1, 2)
+    for panel, shift in ((axis, 0.001), (apart, 1.0)):
+        panel.plot([0, 1], [1, 2], label="hpcc")
+        panel.plot([0, 1], [1 + shift, 2 + shift], label="hpcc-rx")
+        panel.set_ylim(0, 4)
+        style.say_coinciding(panel)
+    assert [panel.texts[0].get_text() for panel in (axis, apart)] == ["hpcc, hpcc-rx coincide", ""]
+
+
 def test_a_panel_without_anything_has_no_axes() -> None:
     """Empty axes from 0 to 1 would look as if something had been measured there."""
     _, ((axis,),) = style.figure()
