@@ -96,7 +96,7 @@ def legend(axis: Any, **options: Any) -> None:
 def say_coinciding(axis: Any) -> None:
     """Name lines that coincide in a panel whose legend stands elsewhere; call it once limits are set."""
     lines, names = axis.get_legend_handles_labels()
-    said = [", ".join(names[k] for k in group) + " coincide" for group in _coinciding(axis, lines) if len(group) > 1]
+    said = ["; ".join(names[k] for k in group) + " coincide" for group in _coinciding(axis, lines) if len(group) > 1]
     axis.text(0.98, 0.98, "\n".join(said), ha="right", va="top", fontsize="x-small", transform=axis.transAxes)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.plotting.style import figure as new_figure
-from fluidcc.plotting.style import label, say_coinciding, zeros
+from fluidcc.plotting.style import label, zeros
 from fluidcc.proofs import papers
 from fluidcc.proofs.acc.common import (
     BURST_NOTE,
@@ -180,7 +180,8 @@ def _draw(pauses: dict[str, np.ndarray], drawn: dict[str, Trace], f1: dict[str, 
         phases.plot(np.sort(counts[:, 2]), marker="osD^vx"[k], ms=5, lw=0.9, **look)
     received.set(title="PAUSEs received", xticks=place, xticklabels=RECEIVERS, yscale="symlog", ylim=(0, 1e3))
     phases.set(title="at SW3, all phases", xlabel="phase, by PAUSEs", ylabel="PAUSEs received")
-    say_coinciding(phases)
+    none = [CONTENDERS[name].name.replace(", ", ",\n") for name, counts in pauses.items() if not counts[:, 2].any()]
+    phases.text(0.03, 0.4, "none:\n" + "\n".join(none), fontsize="x-small", transform=phases.transAxes)
     phases.xaxis.get_major_locator().set_params(integer=True)
     for axis in axes.flat:
         axis.grid(alpha=0.3)

@@ -125,7 +125,7 @@ def test_lines_that_coincide_are_said_where_the_legend_is_elsewhere() -> None:
         panel.plot([0, 1], [1 + shift, 2 + shift], label="hpcc-rx")
         panel.set_ylim(0, 4)
         style.say_coinciding(panel)
-    assert [panel.texts[0].get_text() for panel in (axis, apart)] == ["hpcc, hpcc-rx coincide", ""]
+    assert [panel.texts[0].get_text() for panel in (axis, apart)] == ["hpcc; hpcc-rx coincide", ""]
 
 
 def test_a_panel_without_anything_has_no_axes() -> None:
