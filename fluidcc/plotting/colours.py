@@ -21,8 +21,9 @@ SCHEMES: dict[str, str] = {
     "none": SERIES[8],
     "nscc": SERIES[9],
 }
-# Of a scheme's variants in turn: towards black (negative) or white, by how much.
-SHADES = (0.0, 0.55, -0.4, -0.7)
+# Of a scheme's variants in turn: towards black (negative) or white, by how much. Paler comes first: a darker orange is
+# red to those who see no green.
+SHADES = (0.0, 0.5, -0.4, -0.7)
 ENGINES: dict[str, str] = {"fluid": SERIES[0], "hybrid": SERIES[1], "packet": SERIES[4]}
 
 

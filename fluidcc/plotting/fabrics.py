@@ -59,6 +59,7 @@ def slowdown_panel(axis: Axes, found: xr.Dataset, name: str) -> None:
     ends = found["to_bytes"].values[0, 0]
     places = np.arange(len(ends))
     shades = scheme_colours(map(str, found["scheme"].values))
+    alpha = min(0.2, 0.7 / len(shades))  # of bands, which lie on each other
     for k, scheme in enumerate(found["scheme"].values):
         values = found[name].sel(scheme=scheme).values
         # Of the logarithms, as the axis has it: an interval of ratios does not reach below 0.
@@ -67,7 +68,7 @@ def slowdown_panel(axis: Axes, found: xr.Dataset, name: str) -> None:
             places, mean, color=shades[str(scheme)], marker=_MARKS[k % len(_MARKS)], ms=4, lw=1.4, label=str(scheme)
         )
         if found.sizes["seed"] >= LEAST_SEEDS:
-            axis.fill_between(places, low, high, color=shades[str(scheme)], alpha=0.2, lw=0)
+            axis.fill_between(places, low, high, color=shades[str(scheme)], alpha=alpha, lw=0)
     axis.set_yscale("log")
     step = -(-len(ends) // _MOST_TICKS)
     axis.set_xticks(places[::step], [_short(end) for end in ends[::step]], rotation=45, ha="right")

@@ -52,7 +52,7 @@ def test_variants_are_shades_of_their_scheme() -> None:
     assert found["DCQCN+TCD"] == shade("dcqcn", 1)
     assert [found["HPCC_PFC"], found["HPCC_GBN"]] == [shade("hpcc", 0), shade("hpcc", 1)]
     assert found["hpcc-rx"] == SCHEMES["hpcc-rx"]  # a scheme, and no variant of HPCC
-    assert shade("hpcc", 1) == "#e19a8d"  # from #bd1f01 to white: 0x1f + 0.55 (0xff - 0x1f) = 0x9a
+    assert shade("hpcc", 1) == "#de8f80"  # half way from #bd1f01 to white
 
 
 @pytest.mark.parametrize("seen", SEEN)
