@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from fluidcc import units
@@ -64,9 +65,8 @@ def slowdown_panel(axis: Axes, found: xr.Dataset, name: str) -> None:
         values = found[name].sel(scheme=scheme).values
         # Of the logarithms, as the axis has it: an interval of ratios does not reach below 0.
         mean, low, high = np.exp([interval(np.log(column)) for column in values.T]).T
-        axis.plot(
-            places, mean, color=shades[str(scheme)], marker=_MARKS[k % len(_MARKS)], ms=4, lw=1.4, label=str(scheme)
-        )
+        look = {"color": shades[str(scheme)], "marker": _MARKS[k % len(_MARKS)], "ms": 4, "lw": 1.4}
+        axis.plot(places, mean, label=str(scheme), path_effects=[withStroke(linewidth=3, foreground="white")], **look)
         if found.sizes["seed"] >= LEAST_SEEDS:
             axis.fill_between(places, low, high, color=shades[str(scheme)], alpha=alpha, lw=0)
     axis.set_yscale("log")
