@@ -255,20 +255,22 @@ def cases(numbers: range, schemes: list[str], models: list[str]) -> dict[tuple[s
 
 def picture(everything: dict[tuple[str, str], list[tuple[Case, Measured]]], path: str) -> None:
     """Error of each job's end beside its length, a column for each scheme."""
-    from fluidcc.plotting.style import colour, figure
+    from fluidcc.plotting.colours import SCHEMES as COLOURS
+    from fluidcc.plotting.style import figure
 
     found = {key: [(c, m) for c, m in pairs if c.job != "poisson"] for key, pairs in everything.items()}
     made, axes = figure(1, len(found), size=(2.2 * len(found), 3.2), sharex=True, sharey=True)
     for axis, ((scheme, _), pairs) in zip(axes[0], found.items(), strict=True):
         axis.axhspan(-5, 5, color="0.92", zorder=0)
-        for k, (job, marker) in enumerate(zip(JOBS, "osD", strict=False)):
+        for job, marker in zip(JOBS, "osD", strict=False):
             mine = [m for c, m in pairs if c.job == job]
             axis.plot(
                 [m.makespans[0] * 1e3 for m in mine],
                 [100 * m.end for m in mine],
                 marker,
                 ms=4,
-                color=colour(k),
+                color=COLOURS[scheme],
+                mfc="none" if job == "all-to-all" else None,
                 label=job,
             )
         axis.set(xscale="log", title=scheme, xlabel="by packets [ms]", ylim=(-30, 30))

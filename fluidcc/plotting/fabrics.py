@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from fluidcc import units
 from fluidcc.plotting.colours import scheme_colours
-from fluidcc.plotting.style import Picture, figure, label, legend, nothing
+from fluidcc.plotting.style import Picture, figure, label, legend, nothing, say_coinciding, zeros
 from fluidcc.workloads.fabrics.study import LEAST_SEEDS, interval, intervals_of, spread
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 _MARKS = "os^Dv<>P"
 _MOST_TICKS = 10
-_NARROW = 5  # an axis of slowdowns that spans less than this factor has more ticks
+_BANDS = 4  # an axis of slowdowns ends at so many times the highest line: intervals of few seeds may reach beyond
+_NARROW = 10  # an axis of slowdowns that spans less than this factor has more ticks
 _PERCENTILES = {"p50": "median", "p95": "95th percentile", "p99": "99th percentile"}
 _FAR_APART = 20  # bars of more than that are drawn on a logarithmic axis
 Bars = Mapping[str, Mapping[str, np.ndarray]]  # by traffic and scheme, a number of each seed
@@ -64,15 +66,15 @@ def slowdown_panel(axis: Axes, found: xr.Dataset, name: str) -> None:
     ends = found["to_bytes"].values[0, 0]
     places = np.arange(len(ends))
     shades = scheme_colours(map(str, found["scheme"].values))
+    alpha = min(0.2, 0.7 / len(shades))  # of bands, which lie on each other
     for k, scheme in enumerate(found["scheme"].values):
         values = found[name].sel(scheme=scheme).values
         # Of the logarithms, as the axis has it: an interval of ratios does not reach below 0.
         mean, low, high = np.exp([interval(np.log(column)) for column in values.T]).T
-        axis.plot(
-            places, mean, color=shades[str(scheme)], marker=_MARKS[k % len(_MARKS)], ms=4, lw=1.4, label=str(scheme)
-        )
+        look = {"color": shades[str(scheme)], "marker": _MARKS[k % len(_MARKS)], "ms": 4, "lw": 1.4}
+        axis.plot(places, mean, label=str(scheme), path_effects=[withStroke(linewidth=3, foreground="white")], **look)
         if found.sizes["seed"] >= LEAST_SEEDS:
-            axis.fill_between(places, low, high, color=shades[str(scheme)], alpha=0.2, lw=0)
+            axis.fill_between(places, low, high, color=shades[str(scheme)], alpha=alpha, lw=0)
     axis.set_yscale("log")
     step = -(-len(ends) // _MOST_TICKS)
     axis.set_xticks(places[::step], [_short(end) for end in ends[::step]], rotation=45, ha="right")
@@ -81,8 +83,10 @@ def slowdown_panel(axis: Axes, found: xr.Dataset, name: str) -> None:
 
 
 def slowdown_axis(axis: Axes) -> None:
-    """Ticks and label of slowdowns, once all is drawn."""
-    axis.set_ylim(bottom=0.9)
+    """Ticks, limits and label of slowdowns, once all is drawn."""
+    lines = [line for each in axis.get_shared_y_axes().get_siblings(axis) for line in each.get_lines()]
+    highest = max((float(np.nanmax(line.get_ydata(), initial=1.0)) for line in lines), default=1.0)
+    axis.set_ylim(0.9, min(axis.get_ylim()[1], _BANDS * highest))
     low, high = axis.get_ylim()
     axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high > _NARROW * low else (1, 1.2, 1.5, 2, 3, 4, 6, 8)))
     axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
@@ -90,10 +94,17 @@ def slowdown_axis(axis: Axes) -> None:
     axis.set_ylabel("completion time over that alone [1]")
 
 
-def queue_panel(axis: Axes, study: FabricStudy) -> None:
-    """Draw the share of time and ports for which queues are longer than something, all seeds together."""
-    longest = max((float(each.queue[0].max(initial=0.0)) for each in study.runs), default=0.0)
-    factor, unit = units.scale_of(longest, units.SIZE)
+def longest_queue(study: FabricStudy) -> float:
+    """Longest queue of a port in any run [bytes]."""
+    return max((float(each.queue[0].max(initial=0.0)) for each in study.runs), default=0.0)
+
+
+def queue_panel(axis: Axes, study: FabricStudy, longest: float | None = None) -> None:
+    """Draw the share of time and ports for which queues are longer than something, all seeds together.
+
+    Panels side by side share the unit of the longest of all queues.
+    """
+    factor, unit = units.scale_of(longest_queue(study) if longest is None else longest, units.SIZE)
     shades = scheme_colours(study.schemes)
     for scheme in study.schemes:
         lengths, above = queues_above(study, scheme)
@@ -124,7 +135,7 @@ def pause_panel(axis: Axes, study: FabricStudy) -> None:
         bars = np.arange(len(tiers)) + (k - (len(study.schemes) - 1) / 2) * width
         known = len(study.seeds) >= LEAST_SEEDS
         errors = np.stack([np.minimum(mean, mean - low), high - mean]) * 1e3 if known else None
-        axis.bar(bars, mean * 1e3, width, yerr=errors, color=shades[scheme], capsize=2, label=scheme)
+        zeros(axis, axis.bar(bars, mean * 1e3, width, yerr=errors, color=shades[scheme], capsize=2, label=scheme))
         most = max(most, float(mean.max()))
     axis.set_xticks(np.arange(len(tiers)), ["tier 1 (ToR)" if tier == "tier 1" else str(tier) for tier in tiers])
     axis.set_ylabel(label("time paused by PFC, all ports together", "ms"))
@@ -171,6 +182,7 @@ def plot_evaluation(
     """
     columns = len(percentiles) + (bars is not None) + 1 + paused
     picture, axes = figure(len(studies), columns, size=(3.9 * columns, 0.5 + 3.5 * len(studies)))
+    longest = max(map(longest_queue, studies.values()))
     for row, (traffic, study) in zip(axes, studies.items(), strict=True):
         panels = iter(row)
         found = study.bins(edges)
@@ -178,18 +190,22 @@ def plot_evaluation(
             axis = next(panels)
             slowdown_panel(axis, found, name)
             slowdown_axis(axis)
+            say_coinciding(axis)
             axis.set_title(f"{traffic}: {_PERCENTILES[name]}", fontsize="medium")
-        row[0].legend(fontsize="x-small")
         if bars is not None:
             numbers, text, unit = bars
             axis = next(panels)
             bar_panel(axis, numbers[traffic])
             axis.set_ylabel(label(text, unit))
-        queue_panel(next(panels), study)
+        axis = next(panels)
+        queue_panel(axis, study, longest)
+        say_coinciding(axis)
         if paused:
             axis = next(panels)
             pause_panel(axis, study)
             axis.set_ylabel(label("time paused, all ports together", "ms"), fontsize="small")
+    lines, names = axes[0, 0].get_legend_handles_labels()
+    picture.legend(lines, names, loc="outside lower center", ncols=len(names), fontsize="medium")
     picture.suptitle(title, fontsize="medium")
     return picture
 
@@ -201,7 +217,7 @@ def bar_panel(axis: Axes, numbers: Mapping[str, np.ndarray]) -> None:
     shades = scheme_colours(numbers)
     for k, (name, (mean, low, high)) in enumerate(zip(numbers, found, strict=True)):
         errors = None if np.isnan(low) else [[mean - low], [high - mean]]
-        axis.bar(k, mean, 0.7, yerr=errors, color=shades[name], capsize=3, log=apart)
+        zeros(axis, axis.bar(k, mean, 0.7, yerr=errors, color=shades[name], capsize=3, log=apart))
     axis.set_xticks(range(len(numbers)), list(numbers), rotation=45, ha="right")
     axis.grid(alpha=0.3, axis="y")
     if not found.any():

@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from fluidcc import units
 from fluidcc.errors import InputError
-from fluidcc.plotting.style import Picture, colour, figure
+from fluidcc.plotting.style import Picture, figure
 from fluidcc.plotting.sweeps import logarithmic
 
 if TYPE_CHECKING:
@@ -202,11 +202,10 @@ def _draw_oscillations(axis: Any, oscillations: SweepResult, names: list[str], s
     top = np.nanmax(far)
     if not top > 0:
         return
-    lines = axis.contour(
-        x, y, far, levels=top * np.arange(1, _OSCILLATES + 1) / (_OSCILLATES + 1), colors=colour(2), linewidths=0.9
-    )
+    levels = top * np.arange(1, _OSCILLATES + 1) / (_OSCILLATES + 1)
+    lines = axis.contour(x, y, far, levels=levels, colors="black", linewidths=0.9, linestyles="--")
     axis.clabel(lines, fmt="%.3g", fontsize=7)
-    axis.plot([], [], color=colour(2), lw=0.9, label="the run's queue oscillates by [KB]")
+    axis.plot([], [], color="black", lw=0.9, ls="--", label="the run's queue oscillates by [KB]")
 
 
 def scale_of(label: str) -> float:

@@ -88,18 +88,37 @@ def label(text: str, unit: str) -> str:
 def legend(axis: Any, **options: Any) -> None:
     """A legend in which lines that coincide have one entry, of the line that is seen; call it once limits are set."""
     lines, names = axis.get_legend_handles_labels()
-    groups: list[list[int]] = []
-    for k, line in enumerate(lines):
-        group = next((group for group in groups if _coincide(axis, lines[group[0]], line)), None)
-        groups.append([k]) if group is None else group.append(k)
+    groups = _coinciding(axis, lines)
     words = [", ".join(names[k] for k in group) + (" (coincide)" if len(group) > 1 else "") for group in groups]
     axis.legend([lines[group[-1]] for group in groups], words, **options)
 
 
+def say_coinciding(axis: Any) -> None:
+    """Name lines that coincide in a panel whose legend stands elsewhere; call it once limits are set."""
+    lines, names = axis.get_legend_handles_labels()
+    said = ["; ".join(names[k] for k in group) + " coincide" for group in _coinciding(axis, lines) if len(group) > 1]
+    axis.text(0.98, 0.98, "\n".join(said), ha="right", va="top", fontsize="x-small", transform=axis.transAxes)
+
+
 def nothing(axis: Any, why: str) -> None:
     """Words instead of an empty panel, in a picture whose other rows have something there."""
+    axis.clear()  # also of marks at 0
     axis.set_axis_off()
     axis.text(0.5, 0.5, why, ha="center", transform=axis.transAxes)
+
+
+def zeros(axis: Any, bars: Any) -> None:
+    """A 0 where a bar has no height, which would look as if it were not there."""
+    axis.bar_label(bars, ["" if bar.get_height() else "0" for bar in bars], fontsize="x-small", padding=1)
+
+
+def _coinciding(axis: Any, lines: list[Any]) -> list[list[int]]:
+    """Places of lines that cover each other, in groups; of one alone where none covers it."""
+    groups: list[list[int]] = []
+    for k, line in enumerate(lines):
+        group = next((group for group in groups if _coincide(axis, lines[group[0]], line)), None)
+        groups.append([k]) if group is None else group.append(k)
+    return groups
 
 
 def _coincide(axis: Any, one: Any, other: Any) -> bool:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _PRESENT, _BEST, _OTHER, _LINE = "#D55E00", "#0072B2", "#009E73", "0.35"
 _NARROW = 3.0  # largest over smallest value below which all ticks of such an axis have numbers
 _WIDE = 20.0  # largest over smallest value from which on an axis is logarithmic
+_ROOM = 1.6  # height of queues' panels over the longest queue: above it is the inset
 
 
 def plot_front(tuning: Tuning) -> Picture:
@@ -160,18 +161,22 @@ def plot_packets(tuning: Tuning) -> Picture:
     shown = {name: tuning.packets[name] for name in ("start", "best") if name in tuning.packets}
     case = int(np.argmax(tuning.packets["best"].metrics["queue_bytes.mean"]))
     picture, axes = figure(2, len(shown), size=(5.6 * len(shown), 6.0), sharex=True)
-    for axis in axes[1, 1:]:
-        axis.sharey(axes[1, 0])
+    for row in axes:  # so that a queue of a tenth looks like a tenth
+        for axis in row[1:]:
+            axis.sharey(row[0])
     window = next(iter(shown.values())).traces[case][0].summary["window_s"]
     second, time_unit = units.scale_of(window[1], units.TIME)
     largest = max(float(trace["rate"].max()) for found in shown.values() for trace in found.traces[case])
     rates = units.scale_of(largest, units.RATE)
     longest = max(float(trace["queue"].max()) for found in shown.values() for trace in found.traces[case])
     queues = units.scale_of(longest, units.SIZE)
+    levels = [tuning.points[name].get(level, 0.0) for name in shown for level in ("kmin", "kmax")]
+    highest = _ROOM * max(longest, *levels) / queues[0]
     for column, (name, found) in enumerate(shown.items()):
         top, bottom = axes[:, column]
         colour = _PRESENT if name == "start" else _BEST
         _draw_queue(top, found, case, window, second, queues, colour, tuning.points[name])
+        top.set_ylim(0, highest)
         _draw_rates(bottom, found.traces[case], window, second, rates, colour)
         text = "present" if name == "start" else "best" + ("" if tuning.confirmed else ", not confirmed")
         used, fair = (found.metrics[metric][case] for metric in ("utilisation", "jain"))
@@ -203,15 +208,12 @@ def _draw_queue(
         if whole:
             place.tick_params(labelsize="xx-small")
             peak = units.show(float(queues.max()), units.SIZE, 3)
-            place.set_title(f"whole run, peak {peak}", fontsize="xx-small", pad=2)
-    levels = [point[name] / factor for name in ("kmin", "kmax") if name in point]
-    top = max([axis.get_ylim()[1], *levels]) * 1.6  # room for the inset
+            place.set_title(f"whole run [{unit}], peak {peak}", fontsize="xx-small", pad=2)
     for name, style in (("kmin", ":"), ("kmax", "--")):
         if name in point:
             axis.axhline(point[name] / factor, color=_LINE, ls=style, lw=1.0, label=name.capitalize())
     if axis.get_legend_handles_labels()[0]:
         axis.legend(fontsize="small", loc="upper left")
-    axis.set_ylim(0, top)
     axis.set_ylabel(label("queue", unit))
     axis.grid(alpha=0.3)
 

@@ -8,7 +8,8 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter
 
 from fluidcc import units
-from fluidcc.plotting.style import Picture, colour, figure, label
+from fluidcc.plotting.colours import ENGINES
+from fluidcc.plotting.style import Picture, figure, label
 from fluidcc.studies.sweeps.wai import CLOSED, PATIENCE
 
 if TYPE_CHECKING:
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 
 _STYLES: dict[str, dict[str, Any]] = {
     "closed form": {"color": "black", "ls": "-", "lw": 1},
-    "fluid": {"color": colour(0), "ls": "none", "marker": "o", "mfc": "none"},
-    "packet": {"color": colour(1), "ls": "none", "marker": "s"},
+    "fluid": {"color": ENGINES["fluid"], "ls": "none", "marker": "o", "mfc": "none"},
+    "packet": {"color": ENGINES["packet"], "ls": "none", "marker": "s"},
 }
 _NAMES = {"packet": "packets"}
 

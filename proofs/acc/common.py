@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fluidcc.builders import chain
+from fluidcc.plotting.colours import scheme_colours
 from fluidcc.proofs.shared.runs import GBPS
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import PFC, RED, Scenario
@@ -45,7 +46,8 @@ CONTENDERS = {
     "acc_no_halt": Contender("ACC without halts", ACC(halt=False), ACC.default_marking),
 }
 COMPARED: tuple[str, ...] = ("acc", "hpcc", "dcqcn", "timely")  # of Figs. 10, 11 and 20
-COLOURS = {"acc": "C0", "hpcc": "C2", "dcqcn": "C1", "timely": "C3", "acc_inflight": "C9", "acc_no_halt": "C7"}
+_SHADES = scheme_colours(each.name for each in CONTENDERS.values())
+COLOURS = {key: _SHADES[each.name] for key, each in CONTENDERS.items()}
 
 NOTES = (
     "links of 100 Gbps, 32 MB of buffer, XOFF 512 KB, packets of 1000 B; ACC: T the base RTT, TCD at 2 packets with "

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.ticker import StrMethodFormatter, SymmetricalLogLocator
 
-from fluidcc.plotting.style import colour
+from fluidcc.plotting.colours import scheme_colours
+from fluidcc.plotting.style import zeros
 from fluidcc.proofs.acc.common import CONTENDERS, NETWORK
 from fluidcc.proofs.shared.fabric_checks import on_one_base
 from fluidcc.proofs.shared.runs import GBPS
@@ -129,14 +131,22 @@ def notes_of(traffic: str, found: FabricStudy, quick: bool) -> list[str]:
 
 def bars(axis: Any, names: tuple[str, ...], numbers: list[np.ndarray], groups: list[str]) -> None:
     """Draw means over seeds with intervals: in each group a bar of each scheme; ``numbers`` are (groups, seeds)."""
-    width = 0.8 / len(numbers)
+    width, shades = 0.8 / len(numbers), scheme_colours(names)
     for k, (name, values) in enumerate(zip(names, numbers, strict=True)):
         middle, low, high = np.array([interval(row) for row in values]).T
         at = np.arange(len(groups)) + (k - (len(numbers) - 1) / 2) * width
         errors = np.nan_to_num(np.stack([np.minimum(middle, middle - low), high - middle]))
-        axis.bar(at, middle, width, yerr=errors, color=colour(k), capsize=2, label=name)
+        zeros(axis, axis.bar(at, middle, width, yerr=errors, color=shades[name], capsize=2, label=name))
     axis.set_xticks(range(len(groups)), groups)
     axis.grid(alpha=0.3, axis="y")
+
+
+def from_none(axis: Any, linthresh: float) -> None:
+    """An axis from 0 to thousands, its ticks plain numbers."""
+    axis.set_yscale("symlog", linthresh=linthresh)
+    axis.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=linthresh, subs=(1, 2, 5)))
+    axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.set_ylim(0, None)
 
 
 def sample(found: FabricStudy) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.plotting.style import figure as new_figure
-from fluidcc.plotting.style import label
+from fluidcc.plotting.style import label, zeros
 from fluidcc.proofs import papers
 from fluidcc.proofs.acc.common import (
     BURST_NOTE,
@@ -176,10 +176,12 @@ def _draw(pauses: dict[str, np.ndarray], drawn: dict[str, Trace], f1: dict[str, 
     place = np.arange(len(RECEIVERS))
     for k, (name, counts) in enumerate(pauses.items()):
         look = {"color": COLOURS[name], "label": CONTENDERS[name].name}
-        received.bar(place + 0.13 * (k - 2.5), np.maximum(counts[0], 0.5), width=0.13, **look)
+        zeros(received, received.bar(place + 0.13 * (k - 2.5), counts[0], width=0.13, **look))
         phases.plot(np.sort(counts[:, 2]), marker="osD^vx"[k], ms=5, lw=0.9, **look)
-    received.set(title="PAUSEs received", xticks=place, xticklabels=RECEIVERS, yscale="log", ylim=(0.5, 1e3))
+    received.set(title="PAUSEs received", xticks=place, xticklabels=RECEIVERS, yscale="symlog", ylim=(0, 1e3))
     phases.set(title="at SW3, all phases", xlabel="phase, by PAUSEs", ylabel="PAUSEs received")
+    none = [CONTENDERS[name].name.replace(", ", ",\n") for name, counts in pauses.items() if not counts[:, 2].any()]
+    phases.text(0.03, 0.4, "none:\n" + "\n".join(none), fontsize="x-small", transform=phases.transAxes)
     phases.xaxis.get_major_locator().set_params(integer=True)
     for axis in axes.flat:
         axis.grid(alpha=0.3)

@@ -21,6 +21,7 @@ from fluidcc.proofs.acc.datacenter import (
     bars,
     claim,
     foreground,
+    from_none,
     notes_of,
     sample,
     study,
@@ -206,12 +207,12 @@ def _draw_pauses(found: FabricStudy, title: str) -> Any:
     picture, axes = new_figure(1, 2, size=(WIDTH, 4.6))
     numbers = [np.array([of_numbers(found, scheme, "pauses", tier) for tier in TIERS]) for scheme in COMPARED]
     bars(axes[0, 0], COMPARED, numbers, list(TIERS.values()))
-    axes[0, 0].set_yscale("symlog", linthresh=10)  # TIMELY's are a hundred times the others', which may have none
-    axes[0, 0].set(ylabel="PAUSE frames received in a run [1]", ylim=(0, None))
+    from_none(axes[0, 0], 10)  # TIMELY's are a hundred times the others', which may have none
+    axes[0, 0].set_ylabel("PAUSE frames received in a run [1] (0: none)")
     axes[0, 0].legend(fontsize="small")
     times = [np.array([of_numbers(found, scheme, "paused_s", tier) * 1e3 for tier in TIERS]) for scheme in COMPARED]
     bars(axes[0, 1], COMPARED, times, list(TIERS.values()))
-    axes[0, 1].set_yscale("symlog", linthresh=0.1)
-    axes[0, 1].set(ylabel=label("time paused, all ports together", "ms"), ylim=(0, None))
+    from_none(axes[0, 1], 0.1)
+    axes[0, 1].set_ylabel(label("time paused, all ports together", "ms"))
     picture.suptitle(f"{title}\n{found.says}, {sample(found)}", fontsize="medium")
     return picture

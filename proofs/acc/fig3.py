@@ -162,8 +162,12 @@ def _draw(figure: Figure, stops: dict[str, float | None], queued: np.ndarray, ti
         axis.plot(times * 1e3, f0 / 1e3, color="C0", lw=1.2, label="F0, goes to R0")
         axis.plot(times * 1e3, f1 / 1e3, color="C1", lw=1.2, label="F1, goes to R1")
         title = "DCQCN" if stop is None else f"F1 stops for {units.show(round(stop, 6), units.TIME)}, then PC_rate"
-        axis.set(title=title, xlim=(0.9, UNTIL * 1e3))
+        most = ", ".join(f"F{k} up to {units.show(flow.max(), units.SIZE, 3)}" for k, flow in enumerate((f0, f1)))
+        axis.set_title(f"{title}\n{most}", fontsize="medium")
+        axis.set_xlim(0.9, UNTIL * 1e3)
         axis.grid(alpha=0.3)
+        if max(f0.max(), f1.max()) <= QUEUED:
+            axis.text(0.5, 0.5, "never more than two packets", ha="center", transform=axis.transAxes)
     for axis in axes[:, 0]:
         axis.set_ylabel(label("queued at P3", "KB"))
     for axis in axes[1]:

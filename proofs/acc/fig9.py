@@ -14,7 +14,7 @@ from fluidcc.builders import incast
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
 from fluidcc.proofs import papers
-from fluidcc.proofs.acc.common import CONTENDERS, NETWORK
+from fluidcc.proofs.acc.common import COLOURS, CONTENDERS, NETWORK
 from fluidcc.proofs.hpcc.common import aligned, first_since
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import GBPS, WIDTH, packet_runs, save
@@ -135,10 +135,10 @@ def _draw(traces: dict[str, Trace]) -> Any:
         start, later = axes[:, column]
         time, total = _total(trace)
         early = time <= FIRST * 1e-3
-        start.plot(time[early] * 1e3, total[early] / GBPS, color=f"C{column}", lw=1.4)
+        start.plot(time[early] * 1e3, total[early] / GBPS, color=COLOURS[name], lw=1.4)
         later.plot(time * 1e3, total / GBPS, color="0.75", lw=0.6, label="recorded")
         ends, means = _smooth(time, total)
-        later.plot(ends * 1e3, means / GBPS, color=f"C{column}", lw=1.4, label="mean over 1 ms")
+        later.plot(ends * 1e3, means / GBPS, color=COLOURS[name], lw=1.4, label="mean over 1 ms")
         start.set(title=NAMES[name], xlim=(0, FIRST), ylim=(0, 42))
         later.set(xlabel=label("time", "ms"), xlim=(0, time[-1] * 1e3), ylim=(0, 20))
         for axis in (start, later):

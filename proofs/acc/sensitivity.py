@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fluidcc.plotting.fabrics import slowdown_axis, slowdown_panel
-from fluidcc.plotting.style import colour
 from fluidcc.plotting.style import figure as new_figure
+from fluidcc.plotting.style import legend
 from fluidcc.proofs import papers
 from fluidcc.proofs.acc.datacenter import (
     CLASSES,
@@ -21,6 +21,7 @@ from fluidcc.proofs.acc.datacenter import (
     bars,
     claim,
     foreground,
+    from_none,
     notes_of,
     sample,
     study,
@@ -32,6 +33,7 @@ from fluidcc.proofs.verdict.figure import Figure, Result, reproduces
 from fluidcc.workloads.fabrics.study import FabricStudy, interval
 
 TINY = (0.0, 10e3)  # bytes: B.1's flows that hardly feel P_thresh
+GREYS = ("0.0", "0.35", "0.6")  # classes are no schemes
 _Values = dict[str, float | bool]
 
 
@@ -156,12 +158,12 @@ def _draw(case: Case, found: FabricStudy, title: str) -> Any:
         slowdown_panel(axis, bins, statistic)
         slowdown_axis(axis)
         axis.set_title(words, fontsize="medium")
-    axes[0, 0].legend(fontsize="x-small")
+    legend(axes[0, 0], fontsize="x-small")
     if case.paused:
         numbers = [np.array([of_numbers(found, scheme, "pauses", tier) for tier in TIERS]) for scheme in case.variants]
         bars(axes[0, 2], case.variants, numbers, list(TIERS.values()))
-        axes[0, 2].set_yscale("symlog", linthresh=10)  # from none to thousands
-        axes[0, 2].set(ylabel="PAUSE frames received in a run [1]", ylim=(0, None))
+        from_none(axes[0, 2], 10)
+        axes[0, 2].set_ylabel("PAUSE frames received in a run [1]")
         axes[0, 2].set_title("flow control", fontsize="medium")
     else:
         _draw_classes(axes[0, 2], found, case.variants)
@@ -174,9 +176,7 @@ def _draw_classes(axis: Any, found: FabricStudy, variants: Sequence[str]) -> Non
     for k, (name, sizes) in enumerate(CLASSES.items()):
         means = np.array([interval(by_seed(found, scheme, "mean", sizes)) for scheme in variants]).T
         errors = np.stack([np.minimum(means[0], means[0] - means[1]), means[2] - means[0]])
-        axis.errorbar(
-            range(len(variants)), means[0], errors, color=colour(k + 4), marker="osD"[k], capsize=3, label=name
-        )
+        axis.errorbar(range(len(variants)), means[0], errors, color=GREYS[k], marker="osD"[k], capsize=3, label=name)
     axis.set_xticks(
         range(len(variants)), ["RI 4 Gbps" if name == "ACC" else name.removeprefix("ACC, ") for name in variants]
     )

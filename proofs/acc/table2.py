@@ -22,7 +22,7 @@ from fluidcc.engines.run import simulate
 from fluidcc.engines.run_many import run_many
 from fluidcc.files import write_atomically
 from fluidcc.plotting.style import figure as new_figure
-from fluidcc.plotting.style import label
+from fluidcc.plotting.style import label, legend
 from fluidcc.progress import Bar
 from fluidcc.proofs import papers
 from fluidcc.proofs.acc.common import COLOURS, COMPARED, CONTENDERS, NETWORK, NOTES
@@ -180,7 +180,7 @@ def _draw(data: xr.Dataset, until: float) -> Any:
         pauses.plot(np.full(count, k) + np.linspace(-0.2, 0.2, count), one["pauses"] + 1, ".", color=COLOURS[name])
     fractions.set(ylabel=label("runs that deadlock", "%"), title="ours, and Table 2 (grey)", ylim=(0, 108))
     times.set(xlabel=label("time", "ms"), ylabel=label("runs not yet deadlocked", "%"), ylim=(-3, 108))
-    times.legend(fontsize="small", loc="lower left")
+    legend(times, fontsize="small", loc="lower left")
     pauses.set(ylabel="PAUSE frames of a run, and one", yscale="log", title=f"each of {count} runs")
     for axis in (fractions, pauses):
         axis.set_xticks(range(len(COMPARED)), [CONTENDERS[name].name for name in COMPARED])

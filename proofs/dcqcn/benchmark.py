@@ -5,14 +5,16 @@ Runs are made once for all four figures, and stored next to them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 
-from fluidcc.plotting.style import colour, label
+from fluidcc.plotting.colours import SCHEMES, scheme_colours
 from fluidcc.plotting.style import figure as new_figure
+from fluidcc.plotting.style import label
 from fluidcc.proofs.shared.runs import GBPS, LINE_RATE, SWITCH, SWITCH_NOTE, WIDTH, variable
 from fluidcc.proofs.shared.slowdowns import Compared, difference
 from fluidcc.scenario.model import PFC, RED
@@ -216,15 +218,20 @@ def surplus(a: np.ndarray, b: np.ndarray) -> Compared:
     return difference(a / GBPS, b / GBPS)
 
 
+def setup_colours(setups: Iterable[str]) -> dict[str, str]:
+    """Colours of `SETUPS`: PFC only has that of no control."""
+    return {name: SCHEMES["none"] if name == "PFC only" else each for name, each in scheme_colours(setups).items()}
+
+
 def draw_over(data: xr.Dataset, over: str, text: str) -> Any:
     """A panel for each of `STATISTICS`, a line for each setup over senders or pairs, with 95 % intervals over draws."""
     picture, axes = new_figure(2, len(STATISTICS) // 2, size=(WIDTH * 1.2, 7.2), sharex=True)
     places = data[over].values
     for axis, name in zip(axes.T.ravel(), STATISTICS, strict=True):
-        for k, setup in enumerate(data["setup"].values):
+        for setup, shade in setup_colours(map(str, data["setup"].values)).items():
             mean, low, high = np.array([interval(row) for row in data[name].sel(setup=setup).values / GBPS]).T
-            axis.plot(places, mean, "o-", color=colour(k), ms=4, lw=1.3, label=setup)
-            axis.fill_between(places, np.maximum(low, 0), high, color=colour(k), alpha=0.2, lw=0)
+            axis.plot(places, mean, "o-", color=shade, ms=4, lw=1.3, label=setup)
+            axis.fill_between(places, np.maximum(low, 0), high, color=shade, alpha=0.2, lw=0)
         if name.startswith("incast"):
             share = LINE_RATE / GBPS / data["senders"].values
             axis.plot(places, share, "k--", lw=0.9, label="40 Gbps over the degree")
@@ -238,6 +245,5 @@ def draw_over(data: xr.Dataset, over: str, text: str) -> Any:
         axis.set_xlabel(text)
     for axis in axes[:, 0]:
         axis.set_ylabel(label("throughput", "Gbps"))
-    axes[0, 0].legend(fontsize="small", loc="lower left")
     axes[0, -1].legend(fontsize="small")
     return picture

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from fluidcc.plotting.style import colour, label
 from fluidcc.plotting.style import figure as new_figure
+from fluidcc.plotting.style import label
 from fluidcc.proofs import papers
 from fluidcc.proofs.dcqcn import benchmark
 from fluidcc.proofs.dcqcn.benchmark import BOTH, Point, at
@@ -56,12 +56,12 @@ def _draw(data: xr.Dataset) -> Any:
     picture, axes = new_figure(1, 2, size=(WIDTH, 4.6))
     frames, still = axes[0]
     places = data["senders"].values
-    for k, setup in enumerate(BOTH):
+    for setup, shade in benchmark.setup_colours(BOTH).items():
         for axis, name in ((frames, "pauses"), (still, "paused")):
             mean, low, high = np.array([interval(row) for row in data[name].sel(setup=setup).values]).T
             errors = [mean - np.maximum(low, 0), high - mean]
-            axis.errorbar(places, mean, errors, fmt="o-", color=colour(k), capsize=4, lw=1.3, label=setup)
-        frames.plot(10.2, PRINTED[setup], "*", color=colour(k), ms=12, mec="black", label=f"{setup}, printed")
+            axis.errorbar(places, mean, errors, fmt="o-", color=shade, capsize=4, lw=1.3, label=setup)
+        frames.plot(10.2, PRINTED[setup], "*", color=shade, ms=12, mec="black", label=f"{setup}, printed")
     frames.set_yscale("symlog", linthresh=10)
     frames.set(ylabel=label("PAUSEs received by S1 and S2", "1/s"))
     frames.set_ylim(bottom=-1)

@@ -14,8 +14,9 @@ import xarray as xr
 
 from fluidcc.builders import incast
 from fluidcc.engines.run import simulate
-from fluidcc.plotting.style import colour, label
+from fluidcc.plotting.colours import scheme_colours
 from fluidcc.plotting.style import figure as new_figure
+from fluidcc.plotting.style import label
 from fluidcc.proofs import papers
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import LINE_RATE, SWITCH, SWITCH_NOTE, WIDTH, packet_runs, save, variable
@@ -140,17 +141,17 @@ def _expected() -> dict[str, Check]:
 def _draw(data: xr.Dataset, values: dict[str, Any]) -> Any:
     picture, axes = new_figure(1, 2, size=(WIDTH, 4.6))
     cdf, bars = axes[0]
-    for k, name in enumerate(SCHEMES):
+    for k, (name, shade) in enumerate(scheme_colours(SCHEMES).items()):
         runs = data["queue"].sel(scheme=name).values / 1e3
-        cdf.fill_betweenx(SHARES, runs.min(axis=0), runs.max(axis=0), color=colour(k), alpha=0.3, lw=0)
-        cdf.plot(runs.mean(axis=0), SHARES, color=colour(k), lw=1.5, label=f"{NAMES[name]}, packets")
+        cdf.fill_betweenx(SHARES, runs.min(axis=0), runs.max(axis=0), color=shade, alpha=0.3, lw=0)
+        cdf.plot(runs.mean(axis=0), SHARES, color=shade, lw=1.5, label=f"{NAMES[name]}, packets")
         model = data["queue_fluid"].sel(scheme=name).values / 1e3
-        cdf.plot(model, SHARES, color=colour(k), lw=1.1, ls="--", label=f"{NAMES[name]}, fluid model")
-        cdf.plot(PRINTED[name] / 1e3, 0.95, "*", color=colour(k), ms=12, mec="black", label=f"{NAMES[name]}, printed")
+        cdf.plot(model, SHARES, color=shade, lw=1.1, ls="--", label=f"{NAMES[name]}, fluid model")
+        cdf.plot(PRINTED[name] / 1e3, 0.95, "*", color=shade, ms=12, mec="black", label=f"{NAMES[name]}, printed")
         place = np.arange(len(STATISTICS)) + (k - 0.5) * 0.38
         found = [[values[f"{name}_{each}{end}_bytes"] / 1e3 for each in STATISTICS] for end in ("", "_low", "_high")]
         mean, low, high = np.array(found)
-        bars.bar(place, mean, 0.36, yerr=[mean - low, high - mean], color=colour(k), capsize=4, label=NAMES[name])
+        bars.bar(place, mean, 0.36, yerr=[mean - low, high - mean], color=shade, capsize=4, label=NAMES[name])
     bars.set_xticks(np.arange(len(STATISTICS)), list(STATISTICS.values()))
     bars.set_title("means over runs, intervals of 95 %", fontsize="medium")
     bars.set_ylabel(label("queue", "KB"))

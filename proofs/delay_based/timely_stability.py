@@ -14,6 +14,7 @@ import numpy as np
 
 from fluidcc.builders import incast
 from fluidcc.engines.run import simulate
+from fluidcc.plotting.colours import ENGINES
 from fluidcc.plotting.stability import draw_chart
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.progress import Bar
@@ -137,7 +138,7 @@ def _draw(charts: list[StabilityChart], count: np.ndarray, cycles: dict[str, np.
         axis.set(title=title)
     axis = axes[0][2]
     for (name, amplitude), style in zip(cycles.items(), ("o-", "x--"), strict=True):
-        axis.plot(count, amplitude / 1e3, style, lw=1.2, ms=5, label=name)
+        axis.plot(count, amplitude / 1e3, style, color=ENGINES[name.removesuffix("s")], lw=1.2, ms=5, label=name)
     axis.axhline(C * T_LOW / 1e3, color="0.5", ls=":", lw=1)
     axis.set(
         xlabel="flows", ylabel="largest less smallest queue [KB]", title="TIMELY oscillates; dotted: C T_low", ylim=0

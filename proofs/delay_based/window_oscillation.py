@@ -14,6 +14,7 @@ import xarray as xr
 
 from fluidcc.builders import incast
 from fluidcc.engines.run import simulate
+from fluidcc.plotting.colours import ENGINES
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.progress import Bar
 from fluidcc.proofs import papers
@@ -143,10 +144,10 @@ def _draw(case: Case, data: xr.Dataset, figure: Figure) -> Any:
     chart.set(
         xlabel="flows", ylabel=case.label, title="fluid", xticks=np.arange(len(data.n)), xticklabels=data.n.values
     )
-    for k, engine in enumerate(("fluid", "packets")):
+    for engine, shade in (("fluid", ENGINES["fluid"]), ("packets", ENGINES["packet"])):
         mean, std, low, high = (data[f"{engine}_{name}"].values / 1e3 for name in STATISTICS)
-        lines.fill_between(data.n, low, high, color=f"C{k}", alpha=0.2, label=f"{engine}, smallest to largest")
-        lines.errorbar(data.n, mean, std, color=f"C{k}", lw=1.2, capsize=3, label=f"{engine}, mean and deviation")
+        lines.fill_between(data.n, low, high, color=shade, alpha=0.2, label=f"{engine}, smallest to largest")
+        lines.errorbar(data.n, mean, std, color=shade, lw=1.2, capsize=3, label=f"{engine}, mean and deviation")
     text, unit = case.label.removesuffix("]").split(" [")
     shown = f"{text} {case.at / case.unit:g} {unit}"
     lines.set(xlabel="flows", ylabel="queue [KB]", title=shown, xscale="log", ylim=0)

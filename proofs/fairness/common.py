@@ -53,11 +53,11 @@ VARIANTS = {
         "C6",
         changes=(("probabilistic", True), ("ignored_costs", "period")),
     ),
-    "vai_sf": Variant("VAI SF", "C3", "vai-sf"),
-    "vai_sf_scaled": Variant("VAI SF with flow scaling", "C4", "vai-sf", (("flow_scaling", True), ("fs_max", 50.0))),
+    "vai_sf": Variant("VAI SF", "C4", "vai-sf"),
+    "vai_sf_scaled": Variant("VAI SF with flow scaling", "C9", "vai-sf", (("flow_scaling", True), ("fs_max", 50.0))),
     "sf": Variant("SF alone", "C5", "vai-sf", (("vai", False),)),
-    "vai": Variant("VAI alone", "C8", "vai-sf", (("sampling", None),)),
-    "s5": Variant("VAI SF, s = 5", "C9", "vai-sf", (("sampling", 5),)),
+    "vai": Variant("VAI alone", "C3", "vai-sf", (("sampling", None),)),
+    "s5": Variant("VAI SF, s = 5", "C7", "vai-sf", (("sampling", 5),)),
 }
 
 NOTES = (

@@ -10,8 +10,8 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from fluidcc import units
+from fluidcc.plotting.colours import scheme_colours
 from fluidcc.plotting.fabrics import slowdown_axis, slowdown_panel
-from fluidcc.plotting.style import colour
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.proofs import papers
 from fluidcc.proofs.fairness.datacenter import PAIRS, TRAFFIC, study
@@ -156,12 +156,13 @@ def _draw(found: FabricStudy, bins: xr.Dataset, shown: Shown, title: str) -> Any
 def _ratios(axis: Axes, bins: xr.Dataset, statistic: str) -> None:
     ends = bins["to_bytes"].values[0, 0]
     places = np.arange(len(ends))
+    shades = scheme_colours(PAIRS)
     for k, (default, better) in enumerate(PAIRS.items()):
         logs = np.log(bins[statistic].sel(scheme=better).values / bins[statistic].sel(scheme=default).values)
         middle, low, high = np.exp([interval(column) for column in logs.T]).T
-        drawn = {"color": colour(2 * k + 1), "lw": 1.4, "marker": "os"[k], "ms": 4}
+        drawn = {"color": shades[default], "lw": 1.4, "marker": "os"[k], "ms": 4}
         axis.plot(places, middle, label=f"{better} over {default}", **drawn)
-        axis.fill_between(places, low, high, color=colour(2 * k + 1), alpha=0.2, lw=0)
+        axis.fill_between(places, low, high, color=shades[default], alpha=0.2, lw=0)
     axis.axhline(1, color="black", lw=0.8)
     axis.axhline(HALF, color="0.4", lw=0.8, ls=":")
     axis.set_xticks(places, [units.show(float(end), units.SIZE, 3) for end in ends], rotation=45, ha="right")

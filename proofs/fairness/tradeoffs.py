@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
+from fluidcc.plotting.colours import SCHEMES
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
 from fluidcc.proofs import papers
@@ -181,7 +182,7 @@ def _draw(found: dict[tuple[str, str], np.ndarray], fluid: dict[tuple[str, str],
     for column, knob in zip(axes.T, KNOBS, strict=True):
         settings = np.array(knob.values) / knob.scale
         for scheme in knob.schemes:
-            drawn = {"lw": 1.2, "color": "C0" if scheme == "hpcc" else "C1"}
+            drawn = {"lw": 1.2, "color": SCHEMES[scheme]}
             at = scheme, knob.field
             by_fluid = dict(zip(BY_FLUID, fluid[at], strict=True)) if at in fluid else {}
             for axis, row, (metric, (_, _, scale)) in zip(column, found[at], METRICS.items(), strict=True):

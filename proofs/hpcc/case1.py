@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.engines.run import simulate
+from fluidcc.plotting.colours import scheme_colours
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
 from fluidcc.proofs import papers
@@ -131,21 +132,22 @@ def _values(data: xr.Dataset) -> dict[str, float | bool]:
 
 def _draw(data: xr.Dataset) -> Any:
     picture, axes = new_figure(1, 3, size=(WIDTH, 4.3), gridspec_kw={"width_ratios": [1.2, 1.2, 1]})
+    shades = scheme_colours(COMPARED)
     for axis, name in zip(axes[0, :2], COMPARED, strict=True):
-        for storm, colour, text in ((False, "0.6", "without a storm"), (True, "C3", "with the storm")):
+        for storm, style, text in ((False, "--", "without a storm"), (True, "-", "with the storm")):
             goodput = data["goodput"].sel(scheme=name, storm=storm)
-            axis.plot(data["time"] * 1e3, goodput / GBPS, color=colour, lw=1.4, label=text)
+            axis.plot(data["time"] * 1e3, goodput / GBPS, color=shades[name], ls=style, lw=1.4, label=text)
         axis.axvline(AT * 1e3, color="0.3", lw=0.9, ls=":")
         axis.set(title=name, xlabel=label("time", "ms"), ylim=(0, HOSTS * LINE / GBPS * 0.7))
+        axis.legend(fontsize="small", loc="upper left")
     axes[0, 0].set_ylabel(label("goodput of all flows", "Gbps"))
-    axes[0, 1].legend(fontsize="small")
     spread = axes[0, 2]
     for k, name in enumerate(COMPARED):
         counts = data["pauses"].sel(scheme=name, storm=True).values
-        bars = spread.bar(np.arange(len(LAYERS)) + 0.4 * (k - 0.5), counts, 0.4, color=f"C{k}", label=name)
+        bars = spread.bar(np.arange(len(LAYERS)) + 0.4 * (k - 0.5), counts, 0.4, color=shades[name], label=name)
         spread.bar_label(bars, [f"{n:g}" for n in counts], fontsize="small")
     spread.set_xticks(range(len(LAYERS)), list(LAYERS))
-    spread.set(title="with the storm", xlabel="by", ylabel="PAUSE frames received")
+    spread.set(title="with the storm", xlabel="received by", ylabel="PAUSE frames")
     spread.margins(y=0.1)
     spread.legend(fontsize="small")
     for axis in axes[0]:

@@ -13,8 +13,9 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.engines.run import simulate
+from fluidcc.plotting.colours import scheme_colours
 from fluidcc.plotting.style import figure as new_figure
-from fluidcc.plotting.style import label
+from fluidcc.plotting.style import label, legend, zeros
 from fluidcc.progress import Bar
 from fluidcc.proofs import papers
 from fluidcc.proofs.hpcc.pod import HOSTS, NOTES, PRESETS, pod, web_search
@@ -26,7 +27,7 @@ EVENTS, QUICK_EVENTS = 100, 6
 LOAD, SIZE = 0.3, 500e3  # of Web Search (section 2.3); bytes of each sender of an incast (section 5.3)
 LEAST, BEGIN, UNTIL = 4, 0.4e-3, 4e-3  # senders; s
 FAR, WIDE = 3, 0.03  # hops: to the hosts of a PoD; share of all capacity
-STYLES = {"DCQCN": ("C0", "-", 3.5), "HPCC": ("C1", "--", 2.0), "ACC": ("C2", "-", 1.5)}  # colour, dashes, width
+STYLES = {"DCQCN": ("-", 3.5), "HPCC": ("--", 2.0), "ACC": ("-", 1.5)}  # dashes, width
 
 
 @reproduces("hpcc-fig1", papers.HPCC, "Figure 1: how far PFC pauses spread, and what they stop")
@@ -142,24 +143,27 @@ def _draw(data: xr.Dataset) -> Any:
     picture, axes = new_figure(1, 3, size=(WIDTH, 4.3))
     frames, depths, lost = axes[0]
     deepest = max(FAR, int(_depth(data).max()))
+    shades = scheme_colours(PRESETS)
     for k, name in enumerate(PRESETS):
-        colour, dashes, width = STYLES[name]
+        colour, (dashes, width) = shades[name], STYLES[name]
         counts = data["pauses"].values[:, k].sum(axis=0)[:deepest]  # none beyond
-        frames.bar(
-            np.arange(1, deepest + 1) + 0.27 * (k - 1), counts, 0.27, color=colour, label=f"{name}: {counts.sum():,}"
-        )
+        hops, text = np.arange(1, deepest + 1) + 0.27 * (k - 1), f"{name}: {counts.sum():,}"
+        zeros(frames, frames.bar(hops, counts, 0.27, color=colour, label=text))
         shares = [(_depth(data)[:, k] == hops).mean() * 100 for hops in range(deepest + 1)]
-        depths.bar(np.arange(deepest + 1) + 0.27 * (k - 1), shares, 0.27, color=colour)
+        zeros(depths, depths.bar(np.arange(deepest + 1) + 0.27 * (k - 1), shares, 0.27, color=colour))
         stopped = np.sort(data["stopped"].values[:, k]) * 100
         share = np.arange(len(stopped), 0, -1) / len(stopped) * 100
-        lost.step([0, *stopped, stopped[-1]], [100, *share, 0], where="pre", color=colour, ls=dashes, lw=width)
+        drawn = {"color": colour, "ls": dashes, "lw": width, "label": name}
+        lost.step([0, *stopped, stopped[-1]], [100, *share, 0], where="pre", **drawn)
     frames.set(xlabel="hops from the root", ylabel="PAUSE frames, all events", yscale="symlog", ylim=(0, None))
     frames.set_xticks(range(1, deepest + 1))
     frames.legend(fontsize="small")
     depths.set(xlabel="hops of the furthest PAUSE, 0: none", ylabel=label("events", "%"))
     lost.axvline(WIDE * 100, color="0.5", lw=0.9, ls=":")
     lost.set(xlabel=label("capacity paused at a time, at least", "%"), ylabel=label("events", "%"), ylim=(0, 103))
-    lost.annotate("3 %", (WIDE * 100, 101), (3, -8), textcoords="offset points", fontsize="small", color="0.4")
+    at = {"textcoords": "offset points", "ha": "right", "fontsize": "small", "color": "0.4"}
+    lost.annotate(f"{WIDE:.0%}", (WIDE * 100, 101), (-3, -8), **at)
+    legend(lost, fontsize="small", loc="upper center")
     for axis in axes[0]:
         axis.grid(alpha=0.3)
     picture.suptitle(f"HPCC Fig. 1: {data.sizes['event']} incasts of {LEAST} to {HOSTS - 1} senders in a PoD")

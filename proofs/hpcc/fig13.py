@@ -13,6 +13,7 @@ import numpy as np
 
 from fluidcc import units
 from fluidcc.engines.run import simulate
+from fluidcc.plotting.colours import shade
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
 from fluidcc.proofs import papers
@@ -126,8 +127,8 @@ def _draw(traces: dict[str, Trace]) -> Any:
         for k, (reaction, text) in enumerate(REACTIONS.items()):
             trace = traces[f"{preset} {reaction}"]
             ends, rates = _throughput(trace)
-            top.plot(ends * 1e6, rates / GBPS, color=f"C{k}", lw=1.2, label=text)
-            bottom.plot(trace["time"] * 1e6, trace["queue"][:, 0] / 1e3, color=f"C{k}", lw=1.2)
+            top.plot(ends * 1e6, rates / GBPS, color=shade("hpcc", k), lw=1.2, label=text)
+            bottom.plot(trace["time"] * 1e6, trace["queue"][:, 0] / 1e3, color=shade("hpcc", k), lw=1.2)
         top.set(title=title, xlim=(0, DRAWN_UNTIL), ylim=(0, 105))
         bottom.set(xlabel=label("time", "us"))
         for axis in (top, bottom):

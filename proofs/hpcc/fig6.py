@@ -11,6 +11,7 @@ from typing import Any
 
 from fluidcc import units
 from fluidcc.engines.run import simulate
+from fluidcc.plotting.colours import SCHEMES
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
 from fluidcc.proofs import papers
@@ -25,6 +26,7 @@ SAMPLED = 0.2e-6  # s
 DRAWN_UNTIL = 100.0  # us
 SHARE = 0.1  # of the first peak: what counts as a rise or a fall
 RATES = {"tx": "txRate (HPCC)", "rx": "rxRate (HPCC-rxRate)"}
+OF_RATE = {"tx": "hpcc", "rx": "hpcc-rx"}
 ENGINES = {"packet": "packets", "fluid": "fluid model"}
 FLUID_TOLERANCE = 0.1  # of the peak: two first windows of some 52 packets, which the fluid sends as a stream
 
@@ -84,9 +86,9 @@ def _expected(values: dict[str, float | bool]) -> dict[str, Check]:
 def _draw(traces: dict[str, Trace]) -> Any:
     picture, axes = new_figure(1, len(ENGINES), size=(WIDTH, 4.4), sharex=True, sharey=True)
     for axis, (engine, title) in zip(axes[0], ENGINES.items(), strict=True):
-        for k, (rate, text) in enumerate(RATES.items()):
+        for rate, text in RATES.items():
             trace = traces[f"{engine} {rate}"]
-            axis.plot(trace["time"] * 1e6, trace["queue"][:, 0] / 1e3, color=f"C{k}", lw=1.3, label=text)
+            axis.plot(trace["time"] * 1e6, trace["queue"][:, 0] / 1e3, color=SCHEMES[OF_RATE[rate]], lw=1.3, label=text)
         axis.set(xlim=(0, DRAWN_UNTIL), xlabel=label("time", "us"), title=title)
         axis.set_ylim(bottom=0)
         axis.grid(alpha=0.3)

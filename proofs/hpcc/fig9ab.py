@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.plotting.colours import SCHEMES
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
 from fluidcc.proofs import papers
@@ -96,10 +97,10 @@ def _numbers(trace: Trace) -> dict[str, float]:
 def _draw(traces: dict[str, Trace]) -> Any:
     picture, axes = new_figure(2, len(traces), size=(WIDTH, 5.6), sharex=True, sharey="row")
     for column, (name, trace) in enumerate(traces.items()):
-        top, bottom = axes[:, column]
+        (top, bottom), shade = axes[:, column], SCHEMES[name.removesuffix("_sim")]
         for k, text in enumerate(("long flow", "short flow, 1 MB")):
-            top.plot(trace["time"] * 1e3, trace["rate"][:, k] / GBPS, color=f"C{k}", lw=1.2, label=text)
-        bottom.plot(trace["time"] * 1e3, trace["queue"][:, 0] / 1e3, color="C2", lw=1.2)
+            top.plot(trace["time"] * 1e3, trace["rate"][:, k] / GBPS, color=("black", "0.6")[k], lw=1.2, label=text)
+        bottom.plot(trace["time"] * 1e3, trace["queue"][:, 0] / 1e3, color=shade, lw=1.2)
         top.set(title=testbed.NAMES[name], xlim=DRAWN, ylim=(0, 26))
         bottom.set(xlabel=label("time", "ms"))
         for axis in (top, bottom):

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.plotting.colours import SCHEMES
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
 from fluidcc.proofs import papers
@@ -98,14 +99,14 @@ def _expected(values: dict[str, float | bool]) -> dict[str, Check]:
 def _draw(traces: dict[str, Trace]) -> Any:
     picture, axes = new_figure(2, len(traces), size=(WIDTH, 5.6), sharex=True, sharey="row")
     for column, (name, trace) in enumerate(traces.items()):
-        top, bottom = axes[:, column]
+        (top, bottom), shade = axes[:, column], SCHEMES[name.removesuffix("_sim")]
         time = trace["time"].values * 1e3
         rates = trace["rate"].values[1:]  # a sample's rate is that of the interval before it
         rates = rates[: len(rates) // EVERY * EVERY].reshape(-1, EVERY, 1 + JOINERS).mean(axis=1) / GBPS
         ends = time[EVERY::EVERY]
-        top.plot(ends, rates[:, 0], color="C0", lw=1.2, label="long flow", zorder=3)
-        top.plot(ends, rates[:, 1:].sum(axis=1), color="C1", lw=1.2, label="the seven together")
-        bottom.plot(time, trace["queue"][:, 0] / 1e3, color="C2", lw=1.2)
+        top.plot(ends, rates[:, 0], color="black", lw=1.2, label="long flow", zorder=3)
+        top.plot(ends, rates[:, 1:].sum(axis=1), color="0.6", lw=1.2, label="the seven together")
+        bottom.plot(time, trace["queue"][:, 0] / 1e3, color=shade, lw=1.2)
         top.set(title=testbed.NAMES[name], xlim=DRAWN, ylim=(0, 50))
         bottom.set(xlabel=label("time", "ms"))
         for axis in (top, bottom):

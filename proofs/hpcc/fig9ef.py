@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from fluidcc.plotting.colours import SCHEMES
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
 from fluidcc.proofs import papers
@@ -110,12 +111,12 @@ def _data(traces: dict[str, Trace]) -> xr.Dataset:
 def _draw(traces: dict[str, Trace]) -> Any:
     picture, axes = new_figure(2, len(traces), size=(WIDTH, 5.6), sharex=True, sharey="row")
     for column, (name, trace) in enumerate(traces.items()):
-        top, bottom = axes[:, column]
-        top.plot(_starts() * 1e3, testbed.finished(trace) * 1e6, ".", color="C0", ms=4)
+        (top, bottom), shade = axes[:, column], SCHEMES[name.removesuffix("_sim")]
+        top.plot(_starts() * 1e3, testbed.finished(trace) * 1e6, ".", color=shade, ms=4)
         top.axhline(testbed.BASE_RTT * 1e6, color="0.3", lw=0.9, ls="--", label="base RTT, 5.4 us")
-        top.axhline(STATED * 1e6, color="C3", lw=0.9, ls="--", label="the paper's 35 us for DCQCN")
+        top.axhline(STATED * 1e6, color="0.3", lw=0.9, ls=":", label="the paper's 35 us for DCQCN")
         queue = trace["queue"][:, 0].sel(time=slice(FIRST, None))
-        bottom.plot(queue.time * 1e3, queue / 1e3, color="C2", lw=0.9)
+        bottom.plot(queue.time * 1e3, queue / 1e3, color=shade, lw=0.9)
         top.set(title=testbed.NAMES[name], xlim=(FIRST * 1e3, (FIRST + MICE * EVERY) * 1e3))
         bottom.set(xlabel=label("time", "ms"))
         for axis in (top, bottom):

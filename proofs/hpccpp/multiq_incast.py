@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from fluidcc.engines.run import simulate
+from fluidcc.plotting.colours import SCHEMES, shade
 from fluidcc.plotting.style import figure as new_figure
+from fluidcc.plotting.style import legend
 from fluidcc.proofs import papers
 from fluidcc.proofs.hpcc.common import aligned, slope
 from fluidcc.proofs.shared import sample
@@ -150,17 +152,20 @@ def _draw_beside(traces: dict[str, Trace]) -> Any:
         ("U of HPCC's flows", (0, 3)),
         ("link's rate of each class / line", (0, 0.6)),
     )
+    shades = (SCHEMES["hpcc"], shade("dctcp", 0), shade("dctcp", 1))
     for column, (rule, title) in enumerate(RULES.items()):
         trace = traces[f"{rule} 5"]
         time = trace["time"].values * 1e3
         rates = trace["rate"].values[1:].reshape(-1, SMOOTHED, CLASSES, EACH).mean(axis=1).sum(axis=2) / GBPS
         queues, tx = trace["class_queue"].values[:, 0] / 1e3, _rates(trace) / LINE
         for c in reversed(range(CLASSES)):
-            label, style = f"{'DCTCP' if c else 'HPCC'}, class {c}", {"lw": (1.0, 0.7, 1.7)[c], "color": f"C{c}"}
+            label = f"{'DCTCP' if c else 'HPCC'}, class {c}"
+            style = {"lw": (1.0, 0.7, 2.4)[c], "ls": ("-", "--", "-")[c], "color": shades[c]}
             axes[0, column].plot(time[SMOOTHED::SMOOTHED], rates[:, c], label=label, **style)
-            axes[1, column].plot(time, queues[:, c], **style)
-            axes[3, column].plot(time[SMOOTHED::SMOOTHED], tx[:, c], **style)
-        axes[2, column].plot(time, trace["utilisation_estimate"].values[:, :EACH].mean(axis=1), color="C0", lw=0.8)
+            axes[1, column].plot(time, queues[:, c], label=label, **style)
+            axes[3, column].plot(time[SMOOTHED::SMOOTHED], tx[:, c], label=f"{c}", **style)
+        estimate = trace["utilisation_estimate"].values[:, :EACH].mean(axis=1)
+        axes[2, column].plot(time, estimate, color=shades[0], lw=0.8)
         axes[2, column].axhline(1, color="0.3", ls="--", lw=0.8)
         axes[0, column].axhline(SHARE * LINE / GBPS, color="0.3", ls="--", lw=0.8)
         axes[3, column].axhline(SHARE, color="0.3", ls="--", lw=0.8)
@@ -170,7 +175,9 @@ def _draw_beside(traces: dict[str, Trace]) -> Any:
             axes[row, column].set(ylim=limits, xlim=(-0.1, SHOWN))
             if column == 0:
                 axes[row, column].set(ylabel=label)
-    axes[0, 0].legend(fontsize=8)
+    for row in (0, 1):
+        legend(axes[row, 0], fontsize=8)
+    legend(axes[3, 0], fontsize=8, title="classes")
     picture.suptitle("HPCC++ MultiQ: 5 HPCC and 10 DCTCP flows in three classes of equal weight at 100 Gbps, AI 5 Gbps")
     return picture
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from fluidcc.builders import clos
 from fluidcc.engines.run import simulate
+from fluidcc.plotting.colours import SCHEMES
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.proofs import papers
 from fluidcc.proofs.hpcc.common import aligned, drain_time, slope
@@ -205,11 +206,12 @@ def _draw(traces: dict[str, Trace]) -> Any:
             axes[row, column].set(title=f"{case.title}, {title}: {count:,} answers", ylim=(0, case.top))
             axes[row, column].title.set_fontsize(10)
             queue = trace["queue"].sel(link=RECEIVER).values[1 : 1 + len(rates) * BIN].reshape(-1, BIN).max(axis=1)
-            axes[row, 2].plot(time, queue / 1e3, lw=0.8, label=title)
+            look = {"color": SCHEMES["hpcc-rx"], "lw": 0.8} if name == "rx" else {"color": SCHEMES[name], "lw": 1.8}
+            axes[row, 2].plot(time, queue / 1e3, label=title, **look)
         axes[row, 0].set(ylabel="injection rate of a flow [Gbps]")
         axes[row, 2].set(title=f"{case.title}: largest queue in 100 us [KB]", yscale="log")
         axes[row, 2].title.set_fontsize(10)
-    axes[0, 2].legend(fontsize=8)
+    axes[1, 2].legend(fontsize=8)
     for axis in axes[-1]:
         axis.set(xlabel="time [ms]")
     picture.suptitle("Receiver-based HPCC: 25 Gbps NICs, two stages of 100 Gbps, T = 9 us")
