@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from fluidcc import units
 from fluidcc.errors import InputError
-from fluidcc.plotting.style import Picture, figure
+from fluidcc.plotting.style import Picture, colour, figure
 from fluidcc.plotting.sweeps import logarithmic
 
 if TYPE_CHECKING:
