@@ -26,6 +26,7 @@ _TOTAL = 1e9  # payload of a case [bytes], at most
 CASES = 30
 _SEEDS = {"dcqcn": 4}  # of schemes in which chance decides; 1 of others
 _AIM = 0.05
+_SHOWN, _EDGE = 30.0, 27.0  # per cent: how far the picture reaches, and where what is beyond stands
 _FEW = 20  # flows, of which no percentile is taken
 _DRAIN = 0.5  # s that are waited for the last
 _MOST_SEEDED = 320  # hosts of a workload under DCQCN, to measure speed
@@ -264,16 +265,22 @@ def picture(everything: dict[tuple[str, str], list[tuple[Case, Measured]]], path
         axis.axhspan(-5, 5, color="0.92", zorder=0)
         for job, marker in zip(JOBS, "osD", strict=False):
             mine = [m for c, m in pairs if c.job == job]
+            x, errors = [m.makespans[0] * 1e3 for m in mine], np.array([100 * m.end for m in mine])
+            for place, error in zip(x, errors, strict=True):
+                if abs(error) > _EDGE:  # at the edge, with its number
+                    at = (place, np.sign(error) * _EDGE)
+                    away = {"xytext": (-4, -3), "textcoords": "offset points", "ha": "right"}
+                    axis.annotate(f"{error:+.0f} %", at, fontsize="small", **away)
             axis.plot(
-                [m.makespans[0] * 1e3 for m in mine],
-                [100 * m.end for m in mine],
+                x,
+                np.clip(errors, -_EDGE, _EDGE),
                 marker,
                 ms=4,
                 color=COLOURS[scheme],
                 mfc="none" if job == "all-to-all" else None,
                 label=job,
             )
-        axis.set(xscale="log", title=scheme, xlabel="by packets [ms]", ylim=(-30, 30))
+        axis.set(xscale="log", title=scheme, xlabel="by packets [ms]", ylim=(-_SHOWN, _SHOWN))
     axes[0, 0].set_ylabel("error of the job's end [%]")
     axes[0, 0].legend(fontsize=7, loc="lower left")
     made.write(path)

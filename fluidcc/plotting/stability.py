@@ -204,7 +204,8 @@ def _draw_oscillations(axis: Any, oscillations: SweepResult, names: list[str], s
         return
     levels = top * np.arange(1, _OSCILLATES + 1) / (_OSCILLATES + 1)
     lines = axis.contour(x, y, far, levels=levels, colors="black", linewidths=0.9, linestyles="--")
-    axis.clabel(lines, fmt="%.3g", fontsize=7)
+    for text in axis.clabel(lines, fmt="%.3g", fontsize=7):
+        text.set_bbox({"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 0.5})
     axis.plot([], [], color="black", lw=0.9, ls="--", label="the run's queue oscillates by [KB]")
 
 
