@@ -10,8 +10,8 @@ import argparse
 from typing import Any
 
 import fluidcc as fc
+from fluidcc.engines.packet.losses import round_trip
 from fluidcc.scenario.model import resolve
-from fluidcc.scenario.round_trips import round_trip
 from fluidcc.theory.loss_recovery import go_back_n_goodput
 
 LOSSES = (1e-4, 1e-3, 1e-2, 5e-2)

@@ -33,7 +33,7 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _forget() -> None:
-    for cached in (stamps._tree, stamps._imported, stamps._code):
+    for cached in (stamps._path, stamps._imported, stamps._code):
         cached.cache_clear()
 
 
