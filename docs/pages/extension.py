@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,9 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Called by Sphinx; ``-D refuse_stale=0`` is for a look while one writes."""
     app.add_config_value("refuse_stale", True, "", bool)  # "": no page is read again for it
     app.connect("builder-inited", write_pages)
+    app.connect("html-page-context", mend_back_links)
+    # It copies files and sets an address, and does not say that pages may be read by several processes.
+    app.extensions["sphinx-mathjax-offline"].parallel_read_safe = True
     return {"version": "1", "parallel_read_safe": True}
 
 
@@ -86,3 +90,32 @@ def _put(path: Path, text: str) -> None:
     """Write it where it differs: else Sphinx would read it again for nothing."""
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
+
+
+def mend_back_links(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Mend the links ``[docs]`` of a module's source: Sphinx takes all its names for those of one public package."""
+    if page.startswith("_modules/"):
+        places = {name: (entry.docname, entry.node_id) for name, entry in app.env.domains["py"].data["objects"].items()}
+        context["body"] = mended(context["body"], places)
+
+
+def mended(body: str, places: Mapping[str, tuple[str, str]]) -> str:
+    """Return a page of source whose links ``[docs]`` lead to the object that they are of.
+
+    Parameters
+    ----------
+    body : str
+    places : mapping
+        Page and anchor of each documented name.
+    """
+
+    def link(match: re.Match[str]) -> str:
+        before, page, name, after = match.groups()
+        here = {f".{known}": at for known, (where, at) in places.items() if page.endswith(f"/{where}")}
+        # The longest common end: of `fluidcc.Symbolic.latex` that is `.Symbolic.latex`.
+        parts = name.split(".")
+        ends = ["." + ".".join(parts[k:]) for k in range(len(parts))]
+        found = next((at for end in ends for known, at in here.items() if known.endswith(end)), None)
+        return match[0] if found is None else f"{before}{page}.html#{found}{after}"
+
+    return re.sub(r'(class="viewcode-back" href=")([^"#]*)\.html#([^"]+)(")', link, body)

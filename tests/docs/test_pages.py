@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from docs.pages import addresses, extension, found, gallery, results
+from docs.pages.extension import mended
 from docs.pages.found import escape
 from fluidcc.proofs.verdict.figure import status
 
@@ -112,3 +113,18 @@ def test_a_name_that_was_moved_leaves_no_page(tmp_path: Path) -> None:
         (tmp_path / f"{name}.rst").write_text(name)
     extension.drop_stubs(tmp_path, ".. autosummary::\n\n   fluidcc.sweep\n   fluidcc.studies.wai_sweep\n")
     assert [path.name for path in tmp_path.iterdir()] == ["fluidcc.sweep.rst"]
+
+
+def test_links_from_source_to_documentation_lead_to_their_object() -> None:
+    """Sphinx gave all names of a module the public package of one of them: 24 links led to no place of their page."""
+    link = '<a class="viewcode-back" href="../../{}.html#{}">[docs]</a>'
+    places = {
+        "fluidcc.theory.Symbolic": ("reference/fluidcc.theory.Symbolic", "fluidcc.theory.Symbolic"),
+        "fluidcc.theory.Symbolic.latex": ("reference/fluidcc.theory.Symbolic", "fluidcc.theory.Symbolic.latex"),
+        "fluidcc.symbolic": ("reference/fluidcc.symbolic", "fluidcc.symbolic"),
+    }
+    page = "reference/fluidcc.theory.Symbolic"
+    for wrong, right in (("fluidcc.Symbolic", "Symbolic"), ("fluidcc.Symbolic.latex", "Symbolic.latex")):
+        assert mended(link.format(page, wrong), places) == link.format(page, f"fluidcc.theory.{right}")
+    for kept in (("reference/fluidcc.symbolic", "fluidcc.symbolic"), ("theory/x", "fluidcc.unknown")):
+        assert mended(link.format(*kept), places) == link.format(*kept)

@@ -33,7 +33,7 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _forget() -> None:
-    for cached in (results._tree, results._imported, results._code):
+    for cached in (results._path, results._imported, results._code):
         cached.cache_clear()
 
 
