@@ -55,7 +55,11 @@ def stamp_of_module(name: str) -> str:
 
 
 def stamp_of_notebook(notebook: Any) -> str:
-    """Stamp of a notebook's code cells, as nbformat reads them."""
+    """Stamp of a notebook's code cells, as nbformat reads them.
+
+    Nothing of fluidcc counts: a slow test runs each notebook, and does not compare its numbers with those stored. After
+    a change of what an engine answers, ``python -m docs.pages.results NAME ...`` makes its outputs again.
+    """
     digest = hashlib.sha256()
     for cell in notebook.cells:
         if cell.cell_type == "code":
