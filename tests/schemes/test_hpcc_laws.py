@@ -166,6 +166,18 @@ def test_an_ack_is_that_of_packets(switches: dict[str, Any]) -> None:
     check(found, [by_packets(*row) for row in rows(p, state, now, observed)], rel=1e-7 if sim else 1e-9, skip=skip)
 
 
+@pytest.mark.parametrize("variant", ["paper", "hpcc-sim"])
+def test_every_link_begins_full_and_at_line_rate(variant: str) -> None:
+    """As the simulator's `hopState[i].u = 1` and `Rc = m_max_rate`. Catches a U of 0 or 2, which the EWMA remembers."""
+    p = bound(fc.HPCC(variant=variant), base_rtt=T, initial_window=LINE * T)
+    flow = SimpleNamespace(rate=LINE, line_rate=LINE, payload=PAYLOAD, overhead=0)
+    me = record(packet, U_link=[0.0] * 8, Wc_link=[0.0] * 8, W_link=[0.0] * 8, stage_link=[0] * 8)
+    RULE.init_state(p, flow, me)
+    RULE.begin(SimpleNamespace(payload_window=1), flow, me)
+    assert (me.U, list(me.U_link)) == (1.0, [1.0] * 8)
+    assert list(me.Wc_link) == list(me.W_link) == [LINE if variant == "hpcc-sim" else pytest.approx(LINE * T)] * 8
+
+
 @pytest.mark.parametrize("max_stage", [0, 2, 5])
 @pytest.mark.parametrize("U", [0.5, ETA * (1 - 1e-9), ETA, 2.0])
 def test_per_ack_is_what_as_many_acks_do_to_packets(U: float, max_stage: int) -> None:

@@ -12,7 +12,8 @@ import fluidcc as fc
 from fluidcc.contract.models import Packet, Scheme
 from fluidcc.engines.common.topology import Port
 from fluidcc.engines.packet import dispatch, layout, recovery
-from fluidcc.engines.packet.build import prepare
+from fluidcc.engines.packet.build import grown_packets, prepare
+from fluidcc.engines.packet.host import send_ack
 from fluidcc.engines.packet.record import _resumes, stuck_ports
 from fluidcc.engines.packet.run import times_of
 from fluidcc.engines.packet.switch import admit, headroom, release
@@ -194,3 +195,13 @@ def test_rules_are_added_to_a_scheme_that_has_all_its_own(base: str) -> None:
     vars(added).update(law=None, packet=Packet(None, {}, lambda *given: None, BASE=base))
     with pytest.raises(fc.InputError, match=f"scheme adds: BASE names '{base}', which has no packet side of its own"):
         dispatch._side_of(added)
+
+
+@pytest.mark.parametrize(("ack_queue", "queue"), [("data", 1), ("control", 0)])
+def test_acks_go_in_the_queue_that_was_asked_for(ack_queue: str, queue: int) -> None:
+    """Before all data, or behind their own class's. Catches a switch that another option sets."""
+    scenario = resolve(fc.incast(2, rate="10Gbps", scheme=fc.NoControl(), ack_queue=ack_queue))
+    plan = prepare(scenario, times_of(scenario, "1us", None, None), 0)
+    sim = grown_packets(plan.sim, 4)
+    plain(send_ack)(sim, 0, 0)
+    assert sim.packets[0].queue == queue

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from fluidcc.engines.common.outcome import Outcome, QueueMoments, metrics_of
-from fluidcc.engines.packet.record import bin_of
+from fluidcc.engines.packet.layout import DATA, PAUSE, PAUSED, RECEIVED, RESUME
+from fluidcc.engines.packet.record import bin_of, write
 from tests.engines.packet.plain import plain
 
 
@@ -55,3 +58,14 @@ def test_seeds_of_two_engines_are_pooled() -> None:
         20.0,
         90.0,
     ]
+
+
+@pytest.mark.parametrize(
+    ("frames_only", "kept"), [(0, [PAUSE, DATA, PAUSE, RESUME]), (1, [PAUSE, RESUME])], ids=["all", "frames"]
+)
+def test_a_fabric_s_log_has_frames_of_pfc_that_arrive_alone(frames_only: int, kept: list[int]) -> None:
+    """Catches a log of all but those, which would fill a fabric's memory, or of none."""
+    core, log = SimpleNamespace(frames_only=frames_only, logged=0, now=7), [SimpleNamespace() for _ in range(4)]
+    for what, kind in ((RECEIVED, PAUSE), (RECEIVED, DATA), (PAUSED, PAUSE), (RECEIVED, RESUME)):
+        plain(write)(core, log, what, 0, 0, kind, 0, 0, 0)
+    assert [line.kind for line in log[: core.logged]] == kept
