@@ -207,11 +207,10 @@ def test_acks_go_in_the_queue_that_was_asked_for(ack_queue: str, queue: int) -> 
     assert sim.packets[0].queue == queue
 
 
-def test_parallel_links_are_each_other_s_way_back_in_pairs() -> None:
-    """Two links each way between two switches. Catches a way back that two ports share, whose PAUSE stops one alone."""
-    ways = [("a", "b"), ("a", "b"), ("b", "a"), ("b", "a")]
+def test_a_port_is_the_way_back_of_one_other() -> None:
+    """Two links one way and one back. Catches a way back that two ports share, whose PAUSE would stop one alone."""
+    ways = [("a", "b"), ("a", "b"), ("b", "a")]
     links = tuple(fc.Link("10Gbps", "1us", source=source, target=target) for source, target in ways)
-    flows = tuple(fc.Flow((k,), fc.NoControl(), "10Gbps", target=f"r{k}", egress_delay="1us") for k in range(4))
+    flows = tuple(fc.Flow((k,), fc.NoControl(), "10Gbps", target=f"r{k}", egress_delay="1us") for k in range(3))
     ports = topology_of(resolve(fc.Scenario(links, flows))).ports
     assert [ports[port.reverse].reverse for port in ports] == list(range(len(ports)))
-    assert {ports[k].reverse for k in (0, 1)} == {2, 3}
