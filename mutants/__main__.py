@@ -324,10 +324,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="of the drawn mistakes (1)")
     parser.add_argument("--list", action="store_true", help="name them and their tests, and run nothing")
     parser.add_argument("--jobs", type=int, default=1, metavar="K", help="how many at once (1)")
-    parser.add_argument("--limit", type=float, metavar="S", help=f"seconds for one ({LIMIT:g}; drawn {ROOM_LIMIT:g})")
     parser.add_argument("--keep", type=Path, default=ROOT / ".mutants", metavar="DIR", help="outcomes (.mutants)")
     parser.add_argument("--again", action="store_true", help="judge what has an outcome too")
     options = parser.parse_args()
+    if options.drawn is not None and options.drawn < 1:
+        parser.error(f"--drawn: {options.drawn}; give 1 or more")
+    if options.keep.exists() and not options.keep.is_dir():
+        parser.error(f"--keep: {options.keep} is a file; give a folder")
     known: list[Mutation] | list[Drawn]
     wanted = set(options.only or [])
     rooms = list(wanted) if wanted and wanted <= set(ROOMS) else None
@@ -335,7 +338,8 @@ def main() -> None:
     chosen = [m for m in known if not wanted or {m.name, m.room} & wanted]
     unknown = [n for n in options.only or [] if not any(n in (m.name, m.room) for m in known)]
     if unknown:
-        parser.error(f"--only: {unknown[0]} is no mutation and no table; --list names all")
+        kind = "no drawn mistake and no room" if options.drawn else "no mutation and no table"
+        parser.error(f"--only: {unknown[0]} is {kind}; --list names all")
     if options.jobs < 1:
         parser.error(f"--jobs: {options.jobs}; give 1 or more")
     if options.list:
@@ -343,7 +347,7 @@ def main() -> None:
             says = str(mutation) if isinstance(mutation, Drawn) else " ".join(mutation.tests)
             print(f"{mutation.room:<12} {mutation.name:<36} {says}")
         return
-    limit = options.limit or (LIMIT if options.drawn is None else ROOM_LIMIT)
+    limit = LIMIT if options.drawn is None else ROOM_LIMIT
     run(chosen, options.jobs, limit, options.keep.resolve(), options.again)
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 BUDGET = Path(__file__).with_name("compilations.toml")
-MOST = 450  # shapes of all files together; lower it as they fall
+MOST = 437  # shapes of all budgets together; lower it as they fall
 _SPARE = 1  # a shape: chunks of other machines' cores may ask for it
 _COMPILED = "/jax/core/compile/backend_compile_duration"
 
@@ -106,7 +106,7 @@ class Plugin:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.count = Count()
-        self.budget = read() if config.getoption("markexpr") == "not slow" else {}
+        self.budget = read() if config.getoption("markexpr").strip() == "not slow" else {}
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:

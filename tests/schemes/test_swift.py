@@ -15,7 +15,7 @@ from fluidcc.contract.bind import bind
 from fluidcc.contract.signals import Progress
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import resolve
-from fluidcc.scenario.round_trips import base_rtt_with_serialisation, switches
+from fluidcc.scenario.round_trips import base_rtt_with_serialisation, least_bdp, switches
 from fluidcc.schemes.swift import PRESETS, fluid
 from tests.schemes.plain_laws import plain
 
@@ -87,6 +87,15 @@ def step(state: fluid.State, rtt: float, acked: float, sent: float, newly: float
 def bound(**options: Any) -> fc.Swift:
     scenario = resolve(of(2, **options))
     return bind(scenario, scenario.flows[0])
+
+
+def test_tokens_begin_beyond_what_a_bdp_takes_on_the_slowest_link() -> None:
+    """VAI on Swift: the target and the least BDP there. Catches the NIC's rate, which is 2.5 times as high here."""
+    link = fc.Link("40Gbps", "1us")
+    scenario = resolve(fc.Scenario((link,), (fc.Flow((0,), fc.Swift(vai=True, hop_target="0us"), "100Gbps"),)))
+    found = bind(scenario, scenario.flows[0])
+    bdp = float(least_bdp(scenario))
+    assert float(found.token_thresh) == pytest.approx(5e-6 + bdp / 5e9, rel=1e-12)
 
 
 def test_the_fluid_step_by_step() -> None:
