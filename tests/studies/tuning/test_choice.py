@@ -168,7 +168,7 @@ def test_the_plateau_is_what_is_about_as_good_and_misses_nothing(monkeypatch: py
 
 def test_the_plateau_allows_for_the_error_of_the_case_that_is_known_least() -> None:
     """A twentieth above the least cost, and 0.02 that seeds leave one of two cases. Catches the error of the other."""
-    made = proof([])
+    made = proof([(0.6, measured(1.0))])
     made.packets["best"] = SimpleNamespace(errors={"utilisation": np.array([0.0, 0.02])})  # type: ignore[assignment]
     found = made._as_good({"eta": 0.6}, {(0.6,): 1.0, (0.5,): 1.06, (0.7,): 1.08})
     assert [point["eta"] for point in found] == [0.6, 0.5]
