@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from fluidcc.schemes.timely import TIMELY as TIMELY
     from fluidcc.studies.fitting import fit as fit
     from fluidcc.studies.sweeps import sweep as sweep
-    from fluidcc.studies.sweeps.load import load as load
+    from fluidcc.studies.sweeps.saved import load as load
     from fluidcc.studies.tuning import tune as tune
     from fluidcc.theory.control.equilibrium import equilibria as equilibria
     from fluidcc.theory.control.equilibrium import equilibrium as equilibrium
