@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from fluidcc.errors import InputError
-from fluidcc.results import memory
-from fluidcc.results.memory import VARIABLE, limit, require
+from fluidcc.results import memory_limit
+from fluidcc.results.memory_limit import VARIABLE, limit, require
 
 
 @pytest.fixture(autouse=True)
@@ -17,8 +17,8 @@ def _machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A machine of 1000 pages of 4 KB, in no container."""
     sizes = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 1000}
     monkeypatch.delenv(VARIABLE, raising=False)
-    monkeypatch.setattr(memory.os, "sysconf", sizes.__getitem__)
-    monkeypatch.setattr(memory, "_CONTAINER", (str(tmp_path / "max"),))
+    monkeypatch.setattr(memory_limit.os, "sysconf", sizes.__getitem__)
+    monkeypatch.setattr(memory_limit, "_CONTAINER", (str(tmp_path / "max"),))
 
 
 def test_a_limit_is_as_given_or_the_environments_or_half_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:

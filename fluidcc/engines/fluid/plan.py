@@ -15,7 +15,7 @@ from fluidcc.dde.history import ring_depth
 from fluidcc.dde.stepping import method_named
 from fluidcc.engines.fluid.network import Group, Network, needs
 from fluidcc.errors import InputError
-from fluidcc.results.memory import limit, require
+from fluidcc.results.memory_limit import limit, require
 from fluidcc.units import RATIO, TIME, interval, quantity, show
 
 # At 1 us the paper's DCQCN is within 1e-5 of its limit where nothing jumps, and within some 1e-3 where the queue
@@ -165,7 +165,7 @@ def plan_of(
     longest_lag : quantity
         Bound on lags that are traced, and so are no plain numbers [s]; ``dt`` must then be given.
     memory : quantity
-        What the history of a point may take [bytes]; see `fluidcc.results.memory.limit`.
+        What the history of a point may take [bytes]; see `fluidcc.results.memory_limit.limit`.
     rtol : float
         Tolerance of a step, instead of ``dt`` (`fluid.adaptive_run`).
 

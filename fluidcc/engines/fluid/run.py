@@ -24,7 +24,7 @@ from fluidcc.engines.fluid.plan import Plan, plan_of
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.results import schema
-from fluidcc.results.memory import limit, require
+from fluidcc.results.memory_limit import limit, require
 from fluidcc.results.trace import Trace, trace_of
 from fluidcc.scenario.model import Scenario
 from fluidcc.units import TIME, quantity, show

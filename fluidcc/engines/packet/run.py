@@ -21,7 +21,7 @@ from fluidcc.engines.packet.record import flow_control, paused_for
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.results import schema
-from fluidcc.results.memory import limit, require
+from fluidcc.results.memory_limit import limit, require
 from fluidcc.results.metrics import jain, rate_gap
 from fluidcc.results.trace import Trace, trace_of
 from fluidcc.scenario.model import Scenario

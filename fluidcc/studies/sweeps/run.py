@@ -19,7 +19,7 @@ from fluidcc.engines.run_many import Place, run_many
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.results.grid import Grid
-from fluidcc.results.memory import limit, require
+from fluidcc.results.memory_limit import limit, require
 from fluidcc.scenario.model import Scenario
 from fluidcc.studies.sweeps.batch import (
     ROOM,

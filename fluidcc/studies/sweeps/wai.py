@@ -17,7 +17,7 @@ from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.results.display import draw, shown, span
 from fluidcc.results.grid import Grid
-from fluidcc.results.memory import limit, require
+from fluidcc.results.memory_limit import limit, require
 from fluidcc.results.result import DatasetResult, Row
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.schemes.hpcc.increase import FixedPoint, solve_equilibrium

@@ -12,7 +12,7 @@ import fluidcc as fc
 from fluidcc.engines.common import bounds
 from fluidcc.engines.packet import run
 from fluidcc.errors import InputError
-from fluidcc.results.memory import VARIABLE
+from fluidcc.results.memory_limit import VARIABLE
 from fluidcc.units import Seconds
 
 

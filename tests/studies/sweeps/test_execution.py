@@ -23,7 +23,7 @@ from fluidcc.engines.fluid.plan import history_bytes, plan_of
 from fluidcc.engines.fluid.run import UNKNOWN
 from fluidcc.engines.fluid.running_statistics import Summary
 from fluidcc.engines.run_many import StoppedError
-from fluidcc.results.memory import VARIABLE, limit
+from fluidcc.results.memory_limit import VARIABLE, limit
 from fluidcc.studies.sweeps import batch, run
 from fluidcc.studies.sweeps.grid import grid_of
 
