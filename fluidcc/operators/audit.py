@@ -19,8 +19,8 @@ from fluidcc.operators import (
     dcqcn_of,
     dialect,
     lossless,
+    missing_parts,
     read_nic,
-    silences,
     thresholds,
 )
 from fluidcc.operators.behaviour import Reach, reach
@@ -318,7 +318,7 @@ def audit(
         config = configs.get(switch.asic, first)
         findings = _as_read(switch, config, settings, sizes, trip)
         as_read = _counts(findings)
-        findings += silences.forgotten(switch, beside.pop(shown(switch.asic, switch.name), ()))
+        findings += missing_parts.forgotten(switch, beside.pop(shown(switch.asic, switch.name), ()))
         findings += checks.least_rates(switch, scheme, flows, min(map(wire_share, sizes)))
         ran = None
         if switch.red is not None and not any(f.severity == "bad" and f.what in checks.UNUSABLE for f in findings):
@@ -416,11 +416,11 @@ def _as_read(
     in_buffer = [size + IN_BUFFER for size in sizes]
     if switch.paused_in_vain:
         stray = [each for each in lossless.traffic(switch, nic) if each.what == lossless.STOPS_ANOTHER]
-        return [*silences.whole(switch), *(stray or lossless.paused_in_vain(switch))]
+        return [*missing_parts.whole(switch), *(stray or lossless.paused_in_vain(switch))]
     return [
-        *silences.whole(switch),
-        *silences.speed(switch),
-        *silences.strays(switch),
+        *missing_parts.whole(switch),
+        *missing_parts.speed(switch),
+        *missing_parts.strays(switch),
         *checks.shaper(switch),
         *checks.algorithm(nic),
         *checks.next_boot(nic),

@@ -15,9 +15,9 @@ from fluidcc.operators import NicSettings, SwitchPort, checks, dcqcn_of, lossles
 from fluidcc.operators.commands import commands_of
 from fluidcc.operators.config_db import ConfigDB
 from fluidcc.operators.devices import Devices, simulated
+from fluidcc.operators.missing_parts import speed, strays, whole
 from fluidcc.operators.nvidia import switched_off
 from fluidcc.operators.ports import PortGroup, read_ports
-from fluidcc.operators.silences import speed, strays, whole
 from fluidcc.operators.switches import eos, junos, nvue, nxos, sonic_show
 from fluidcc.units import Rate
 

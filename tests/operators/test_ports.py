@@ -13,7 +13,7 @@ import fluidcc as fc
 from fluidcc.cli.request import Request, tell_devices, with_ports
 from fluidcc.cli.tune import _alike, _beside
 from fluidcc.errors import InputError
-from fluidcc.operators import behaviour, checks, lossless, silences
+from fluidcc.operators import behaviour, checks, lossless, missing_parts
 from fluidcc.operators.config_db import ConfigDB
 from fluidcc.operators.lossless import needed
 from fluidcc.operators.ports import alike, forgotten, left_alone, read_ports
@@ -91,7 +91,7 @@ def test_few_ports_left_out_beside_equal_lossless_ones_are_named(
     path = config(strip)
     configs, groups = ConfigDB.all(path), read_ports(path)
     assert forgotten(configs, *groups) == beside
-    [*found] = [each for name in beside for each in silences.forgotten(groups[0][0].switch, beside[name])]
+    [*found] = [each for name in beside for each in missing_parts.forgotten(groups[0][0].switch, beside[name])]
     assert [each.what for each in found] == ["equal ports are left out"] * len(beside)
 
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 import fluidcc as fc
-from fluidcc.operators import behaviour, checks, dialect, lossless, silences, thresholds
+from fluidcc.operators import behaviour, checks, dialect, lossless, missing_parts, thresholds
 from fluidcc.operators.behaviour import after_packets
 from fluidcc.operators.config_db import Assumed, ConfigDB
 from fluidcc.operators.finding import Finding
@@ -196,7 +196,7 @@ def test_suggestions_are_in_the_words_of_the_system(name: str) -> None:
     bare = dataclasses.replace(
         made, lossless=False, lossless_priorities=(), profile="", ecn=False, watchdog=None, watchdog_unsaid=False
     )
-    said = [*checks.marking(bare), *checks.buffers(dataclasses.replace(made, kmin=1e5)), *silences.speed(made)]
+    said = [*checks.marking(bare), *checks.buffers(dataclasses.replace(made, kmin=1e5)), *missing_parts.speed(made)]
     said += [*checks.marking(made), *lossless.watchdog(dataclasses.replace(made, watchdog_unsaid=False))]
     assert {"PFC is off", "ECN is off", "PFC before ECN not checked"} <= {*whats(said)}
     for each in said:
@@ -212,10 +212,10 @@ def test_suggestions_are_in_the_words_of_the_system(name: str) -> None:
 
 def test_a_speed_that_is_not_told_and_shares_of_no_known_buffer() -> None:
     eos = read_sonic(DATA / "nvue_show.txt")
-    (found,) = silences.speed(eos)
+    (found,) = missing_parts.speed(eos)
     assert (found.severity, found.what) == ("warn", "the port's speed is not in the file")
     assert "--rate" in found.suggest
-    assert not [*silences.speed(read_sonic(DATA / "eos.txt"))]
+    assert not [*missing_parts.speed(read_sonic(DATA / "eos.txt"))]
     shares = {each.what: each for each in checks.marking(read_sonic(DATA / "junos.conf"))}
     assert [*shares] == ["thresholds are shares of a buffer"]
     assert "from 20 to 60 %" in shares["thresholds are shares of a buffer"].why

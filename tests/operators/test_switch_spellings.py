@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fluidcc.errors import InputError
-from fluidcc.operators import SwitchPort, lossless, read_sonic, silences
+from fluidcc.operators import SwitchPort, lossless, missing_parts, read_sonic
 from fluidcc.operators.audit import _as_read
 from fluidcc.operators.checks import marking
 from fluidcc.operators.config_db import ConfigDB
@@ -151,10 +151,10 @@ def test_a_last_line_may_end_within_a_word(last: str, cut: bool) -> None:
 def test_a_cut_text_is_warned_of(tmp_path: Path) -> None:
     given = text("junos_set.txt").rstrip()
     found = port(tmp_path, f"{given}\nset class-of-ser")
-    (said,) = silences.whole(found)
+    (said,) = missing_parts.whole(found)
     assert said.severity == "warn"
     assert "`set class-of-ser`" in said.why
-    assert not [*silences.whole(port(tmp_path, given))]
+    assert not [*missing_parts.whole(port(tmp_path, given))]
 
 
 def test_an_eos_configuration_ends_in_end() -> None:

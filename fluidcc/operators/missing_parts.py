@@ -1,4 +1,4 @@
-"""Checks of a file for silences: text that is cut, a speed that it does not give, ports that it leaves out."""
+"""Checks of a file for missing parts: text that is cut, a speed that it does not give, ports that it leaves out."""
 
 from __future__ import annotations
 
