@@ -59,7 +59,7 @@ bench: venv ## measure against JiTCDDE and a C kernel
 
 docs: venv ## the documentation in docs/_build/html; warnings, stale results and pages that load from elsewhere are errors
 	@$(BIN)/sphinx-build --jobs auto --fail-on-warning --keep-going --quiet -b html docs docs/_build/html
-	@$(BIN)/python -m docs.pages.addresses docs/_build/html
+	@$(BIN)/python -m docs.pages.foreign_loads docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
 results: venv ## what the documentation shows of claims, figures and notebooks, where its sources changed; ARGS=--check

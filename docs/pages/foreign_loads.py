@@ -1,4 +1,4 @@
-"""Does a built page load anything from another host? ``python -m docs.pages.addresses docs/_build/html`` says which."""
+"""Find what a built page loads from other hosts: ``python -m docs.pages.foreign_loads docs/_build/html``."""
 
 from __future__ import annotations
 

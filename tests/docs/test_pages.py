@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from docs.pages import addresses, extension, found, gallery, results
+from docs.pages import extension, foreign_loads, found, gallery, results
 from docs.pages.extension import mended
 from docs.pages.found import escape
 from fluidcc.proofs.verdict.figure import status
@@ -102,9 +102,9 @@ def test_every_command_and_option_is_in_the_reference() -> None:
 
 def test_what_a_page_loads_from_elsewhere_is_seen() -> None:
     own = '<script src="_static/a.js"></script><a href="https://example.org">there</a><img src="a.png">'
-    assert addresses.loaded_by(own) == []
+    assert foreign_loads.loaded_by(own) == []
     for loads in ('<script src="https://x.org/a.js">', '<link href="//x.org/a.css">', '<img src="http://x.org/a.png">'):
-        assert len(addresses.loaded_by(own + loads)) == 1
+        assert len(foreign_loads.loaded_by(own + loads)) == 1
 
 
 def test_a_name_that_was_moved_leaves_no_page(tmp_path: Path) -> None:
