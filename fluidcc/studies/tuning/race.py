@@ -17,8 +17,8 @@ import numpy as np
 from scipy.stats import norm, qmc
 
 from fluidcc.errors import InputError
+from fluidcc.studies.tuning.device_grids import GRIDS
 from fluidcc.studies.tuning.front import front_of
-from fluidcc.studies.tuning.settable import GRIDS
 from fluidcc.studies.tuning.space import Point, Space
 from fluidcc.workloads.fabrics.study import ratio
 

@@ -12,7 +12,7 @@ import numpy as np
 from fluidcc import units
 from fluidcc.builders.names import dimension_of, format_value, spec_of
 from fluidcc.errors import InputError
-from fluidcc.studies.tuning.settable import GRIDS, typed
+from fluidcc.studies.tuning.device_grids import GRIDS, typed
 from fluidcc.units import parse
 
 Point = dict[str, float]
@@ -183,7 +183,7 @@ def space_of(over: Mapping[str, Any]) -> Space:
     ----------
     over : mapping
         For each name a pair of numbers in SI, or of texts with units. Names of DCQCN's registers and of the switch's
-        thresholds take the values that can be set (`fluidcc.studies.tuning.settable`).
+        thresholds take the values that can be set (`fluidcc.studies.tuning.device_grids`).
 
     Raises
     ------
