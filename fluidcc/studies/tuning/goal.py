@@ -1,4 +1,4 @@
-"""Goals of tuning: objectives, constraints, and the reduction of several cases to one."""
+"""Goals of tuning: objectives, constraints, the reduction of several cases to one, and the order of points."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ TUNED: dict[str, tuple[str, str]] = METRICS | {
 }
 _MORE = ("utilisation", "jain", "goodput_bytes_per_s", "queue_bytes.min")  # of these more is better
 SHARES = ("utilisation", "jain")  # of 1
+_STRAIGHT = 1e-9  # share of the ranges below which a front has no knee
 _FAR = 1e3  # violation of what has no value: a failed point, flows that never settle
 
 Score = tuple[np.ndarray, np.ndarray]  # costs and violations
@@ -183,3 +184,47 @@ def better(goal: Goal, one: Score, than: Score) -> bool:
 def rank_of(goal: Goal, score: Score) -> tuple[float, ...]:
     """Return the sort key of a score; the best score is the smallest."""
     return float(score[1].sum()), *order_of(goal, score[0])
+
+
+def front_of(costs: np.ndarray) -> np.ndarray:
+    """Indices of the points that no other is better than, by the first cost.
+
+    Parameters
+    ----------
+    costs : ndarray, shape (points, objectives)
+        Less is better.
+
+    Returns
+    -------
+    ndarray of int
+        Of points with the same costs, the first.
+    """
+    kept = []
+    for i in np.lexsort(costs.T[::-1]):
+        if not any((costs[k] <= costs[i]).all() for k in kept):
+            kept.append(int(i))
+    return np.array(kept, int)
+
+
+def knee_of(costs: np.ndarray) -> int | None:
+    """The point of a front that is furthest below the line between its ends, costs in shares of their ranges.
+
+    Parameters
+    ----------
+    costs : ndarray, shape (points, 2)
+        Of a front, by the first.
+
+    Returns
+    -------
+    int or None
+        None where it has no such point: fewer than three, or all on the line or above.
+    """
+    if len(costs) < 3 or costs.shape[1] != 2:
+        return None
+    span = np.ptp(costs, axis=0)
+    if (span <= 0).any():
+        return None
+    scaled = (costs - costs.min(axis=0)) / span
+    below = 1.0 - scaled.sum(axis=1)  # the ends are (0, 1) and (1, 0)
+    at = int(np.argmax(below))
+    return at if below[at] > _STRAIGHT else None

@@ -18,7 +18,7 @@ from scipy.stats import norm, qmc
 
 from fluidcc.errors import InputError
 from fluidcc.studies.tuning.device_grids import GRIDS
-from fluidcc.studies.tuning.front import front_of
+from fluidcc.studies.tuning.goal import front_of
 from fluidcc.studies.tuning.space import Point, Space
 from fluidcc.workloads.fabrics.study import ratio
 

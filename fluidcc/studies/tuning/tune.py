@@ -17,8 +17,7 @@ from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.studies.sweeps.result import Constraint
 from fluidcc.studies.tuning.choice import Proof, candidate_of
 from fluidcc.studies.tuning.evaluate import Evaluator, Measured, engine_draws
-from fluidcc.studies.tuning.front import front_of, knee_of
-from fluidcc.studies.tuning.goal import Goal, goal_of
+from fluidcc.studies.tuning.goal import Goal, front_of, goal_of, knee_of
 from fluidcc.studies.tuning.result import Candidate, Tuning
 from fluidcc.studies.tuning.search import search
 from fluidcc.studies.tuning.sensitivity import sensitivity as sensitivity_of

@@ -11,8 +11,7 @@ import pytest
 
 from fluidcc.errors import InputError
 from fluidcc.studies.tuning.evaluate import Measured
-from fluidcc.studies.tuning.front import front_of, knee_of
-from fluidcc.studies.tuning.goal import SETTLING, Goal, Objective
+from fluidcc.studies.tuning.goal import SETTLING, Goal, Objective, front_of, knee_of
 from fluidcc.studies.tuning.sensitivity import Sensitivity, sensitivity
 from fluidcc.studies.tuning.space import Space, Variable
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from fluidcc.errors import InputError
 from fluidcc.studies.sweeps.result import parse_constraint
 from fluidcc.studies.tuning.evaluate import Measured
-from fluidcc.studies.tuning.front import front_of, knee_of
-from fluidcc.studies.tuning.goal import TUNED, Goal, Objective, better, goal_of
+from fluidcc.studies.tuning.goal import TUNED, Goal, Objective, better, front_of, goal_of, knee_of
 from fluidcc.studies.tuning.search import search
 from fluidcc.studies.tuning.sensitivity import sensitivity
 from fluidcc.studies.tuning.smoothing import smoothed
