@@ -30,9 +30,8 @@ from fluidcc.studies.tuning.packet_check import (
     worse_than_present,
 )
 from fluidcc.studies.tuning.result import Candidate
-from fluidcc.studies.tuning.smoothing import smoothed
 from fluidcc.studies.tuning.space import Point, Space
-from fluidcc.studies.tuning.surrogate import predicted
+from fluidcc.studies.tuning.surfaces import predicted, smoothed
 
 Rank = tuple[float, ...]
 

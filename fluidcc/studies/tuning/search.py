@@ -18,8 +18,8 @@ from scipy.stats import qmc
 
 from fluidcc.studies.tuning.evaluate import Evaluator, Measured
 from fluidcc.studies.tuning.goal import Goal, Score, better, rank_of
-from fluidcc.studies.tuning.smoothing import smoothed
 from fluidcc.studies.tuning.space import Point, Space
+from fluidcc.studies.tuning.surfaces import smoothed
 
 _POPULATION = 32
 # Shares of the evaluations that are spread evenly first, and that are left for what follows NSGA-II: where the search

@@ -15,8 +15,8 @@ from fluidcc.studies.tuning.choice import Proof, candidate_of
 from fluidcc.studies.tuning.evaluate import Evaluator, Measured
 from fluidcc.studies.tuning.goal import Goal, Objective, goal_of
 from fluidcc.studies.tuning.packet_check import Packets
-from fluidcc.studies.tuning.smoothing import smoothed
 from fluidcc.studies.tuning.space import Point, space_of
+from fluidcc.studies.tuning.surfaces import smoothed
 from fluidcc.studies.tuning.tune import _front
 
 SPACE = space_of({"eta": (0.4, 0.8)})

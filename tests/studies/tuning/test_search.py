@@ -15,8 +15,8 @@ from fluidcc.studies.tuning.evaluate import Measured
 from fluidcc.studies.tuning.goal import TUNED, Goal, Objective, better, front_of, goal_of, knee_of
 from fluidcc.studies.tuning.search import search
 from fluidcc.studies.tuning.sensitivity import sensitivity
-from fluidcc.studies.tuning.smoothing import smoothed
 from fluidcc.studies.tuning.space import space_of
+from fluidcc.studies.tuning.surfaces import smoothed
 
 DCQCN = {"kmin": ("1KB", "400KB"), "kmax": ("20KB", "2MB"), "pmax": ("1%", "100%"), "g": ("1/1024", "1/4")}
 

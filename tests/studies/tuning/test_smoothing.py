@@ -9,7 +9,7 @@ import pytest
 
 from fluidcc.studies.tuning.evaluate import Measured
 from fluidcc.studies.tuning.goal import goal_of
-from fluidcc.studies.tuning.smoothing import apart, back, smoothed
+from fluidcc.studies.tuning.surfaces import apart, back, smoothed
 
 GOAL = goal_of("queue_bytes.p99", None, ["utilisation>=0.9"], True, 1.0)
 
@@ -92,12 +92,12 @@ def test_many_points_are_smoothed_in_parts_that_change_nothing(monkeypatch: pyte
     true, used = surface(places)
     rows = measured(true, used, 0.1)
     whole = smoothed(GOAL, places, rows, np.ones(60), range(60))
-    monkeypatch.setattr("fluidcc.studies.tuning.smoothing._AT_ONCE", 600)  # ten of them
+    monkeypatch.setattr("fluidcc.studies.tuning.surfaces._AT_ONCE", 600)  # ten of them
     parts = smoothed(GOAL, places, rows, np.ones(60), range(60))
     assert [each.metrics["utilisation"][0] for each in parts] == pytest.approx(
         [each.metrics["utilisation"][0] for each in whole], rel=1e-12
     )
-    monkeypatch.setattr("fluidcc.studies.tuning.smoothing._AT_ONCE", 1)  # one at least
+    monkeypatch.setattr("fluidcc.studies.tuning.surfaces._AT_ONCE", 1)  # one at least
     assert len(smoothed(GOAL, places, rows, np.ones(60), [3])) == 1
 
 

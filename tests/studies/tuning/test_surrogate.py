@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fluidcc.studies.tuning.evaluate import Measured
-from fluidcc.studies.tuning.surrogate import predicted
+from fluidcc.studies.tuning.surfaces import predicted
 
 PLACES = np.random.default_rng(1).random((60, 2))
 AT = np.array([[0.5, 0.5], [0.3, 0.7]])
