@@ -19,8 +19,8 @@ from fluidcc.studies.tuning.choice import Proof, candidate_of
 from fluidcc.studies.tuning.evaluate import Evaluator, Measured, engine_draws
 from fluidcc.studies.tuning.goal import Goal, front_of, goal_of, knee_of
 from fluidcc.studies.tuning.result import Candidate, Tuning
+from fluidcc.studies.tuning.result import sensitivity as sensitivity_of
 from fluidcc.studies.tuning.search import search
-from fluidcc.studies.tuning.sensitivity import sensitivity as sensitivity_of
 from fluidcc.studies.tuning.space import Point, Space, point_of, space_of
 from fluidcc.surface import public
 from fluidcc.units import whole

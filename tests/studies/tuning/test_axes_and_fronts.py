@@ -12,7 +12,7 @@ import pytest
 from fluidcc.errors import InputError
 from fluidcc.studies.tuning.evaluate import Measured
 from fluidcc.studies.tuning.goal import SETTLING, Goal, Objective, front_of, knee_of
-from fluidcc.studies.tuning.sensitivity import Sensitivity, sensitivity
+from fluidcc.studies.tuning.result import Sensitivity, sensitivity
 from fluidcc.studies.tuning.space import Space, Variable
 
 SPACE = Space((Variable("x", 0.0, 1.0), Variable("y", 0.0, 1.0)))

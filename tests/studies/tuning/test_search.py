@@ -13,8 +13,8 @@ from fluidcc.errors import InputError
 from fluidcc.studies.sweeps.result import parse_constraint
 from fluidcc.studies.tuning.evaluate import Measured
 from fluidcc.studies.tuning.goal import TUNED, Goal, Objective, better, front_of, goal_of, knee_of
+from fluidcc.studies.tuning.result import sensitivity
 from fluidcc.studies.tuning.search import search
-from fluidcc.studies.tuning.sensitivity import sensitivity
 from fluidcc.studies.tuning.space import space_of
 from fluidcc.studies.tuning.surfaces import smoothed
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from fluidcc.studies.tuning.goal import goal_of
 from fluidcc.studies.tuning.packet_check import Packets
-from fluidcc.studies.tuning.result import Candidate, Tuning
-from fluidcc.studies.tuning.sensitivity import Sensitivity
+from fluidcc.studies.tuning.result import Candidate, Sensitivity, Tuning
 from fluidcc.studies.tuning.space import space_of
 
 BEST = Candidate({"eta": 0.5}, {"jain": 0.75, "utilisation": math.nan}, {"jain": 0.01, "utilisation": math.nan}, True)
