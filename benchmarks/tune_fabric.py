@@ -18,8 +18,7 @@ from scipy.stats import qmc
 from fluidcc.cli import tune_fabric as cli
 from fluidcc.cli.contenders import contenders, read, with_values
 from fluidcc.studies.tuning import on_fabric
-from fluidcc.studies.tuning.fabric_result import told
-from fluidcc.studies.tuning.on_fabric import tune_fabric
+from fluidcc.studies.tuning.on_fabric import told, tune_fabric
 from fluidcc.studies.tuning.race import CHOOSING, OBJECTIVES, RUNGS, Racer, Rule
 from fluidcc.studies.tuning.space import Space, space_of
 from fluidcc.workloads.fabrics.shapes import named_topology

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fluidcc.operators import Commands
     from fluidcc.operators.devices import Devices
     from fluidcc.studies.tuning import Tuning
-    from fluidcc.studies.tuning.fabric_result import FabricTuning
+    from fluidcc.studies.tuning.on_fabric import FabricTuning
     from fluidcc.studies.tuning.race import Racer
     from fluidcc.workloads.fabrics.topology import Topology
 
@@ -394,8 +394,7 @@ def _again(request: Request, place: str, point: Mapping[str, float], given: Mapp
 def _print(scheme: str, found: FabricTuning) -> None:
     from rich.console import Console
 
-    from fluidcc.studies.tuning.fabric_result import told
-    from fluidcc.studies.tuning.on_fabric import better, worse
+    from fluidcc.studies.tuning.on_fabric import better, told, worse
 
     console = Console(highlight=False)
     settings = f"{len(found.racers)} settings of {', '.join(found.space.names)}"

@@ -19,7 +19,7 @@ from fluidcc.studies.tuning.trial import COUNT, PRESENT, RECOMMENDED
 
 if TYPE_CHECKING:
     from fluidcc.results.trace import Trace
-    from fluidcc.studies.tuning.fabric_result import FabricTuning
+    from fluidcc.studies.tuning.on_fabric import FabricTuning
     from fluidcc.studies.tuning.packet_check import Packets
     from fluidcc.studies.tuning.race import Racer
     from fluidcc.studies.tuning.result import Candidate, Tuning
