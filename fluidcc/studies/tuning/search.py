@@ -3,7 +3,7 @@
 NSGA-II keeps a front of points of which none is better than another in every objective (K. Deb et al., "A fast and
 elitist multiobjective genetic algorithm: NSGA-II", IEEE Trans. Evol. Comput. 6(2), 2002), points that violate less
 going first. Its best is then moved along the axes until no neighbour is better, and what is left of the evaluations
-goes to clouds around the best few, as their neighbours have it too (`smoothing`), and along their
+goes to clouds around the best few, as their neighbours have it too (`surfaces`), and along their
 differences (R. Storn, K. Price, "Differential evolution", J. Global Optimization 11, 1997).
 """
 
