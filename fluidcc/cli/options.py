@@ -47,8 +47,10 @@ def complete_parameters(ctx: Any, incomplete: str) -> list[str]:
 
 
 def complete_topologies(ctx: Any, incomplete: str) -> list[str]:
-    """Topologies by name, as `fluidcc.builders.names` has them; a file's name is the shell's business."""
-    return ["incast", "parking-lot", "chain", "fat-tree"]
+    """Topologies by name; a file's name is the shell's business."""
+    from fluidcc.builders.names import TOPOLOGIES
+
+    return [*TOPOLOGIES]
 
 
 def complete_figures(ctx: Any, incomplete: str) -> list[str]:

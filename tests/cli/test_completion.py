@@ -75,12 +75,10 @@ def test_a_scheme_that_is_none_offers_nothing(tab) -> None:
 
 
 def test_names_read_off_the_sources_are_those_there_are() -> None:
-    from fluidcc.builders.names import TOPOLOGIES
     from fluidcc.proofs.verdict.registry import list_claims, list_figures
 
     assert options.complete_figures(None, "") == ["list", *sorted(list_figures())]
     assert options.complete_claims(None, "") == sorted(list_claims())
-    assert options.complete_topologies(None, "") == list(TOPOLOGIES)
 
 
 @pytest.mark.parametrize("words", ["reproduce dcqcn", "verify hpcc", "show dc", "simulate dcqcn --topology "])
