@@ -1,8 +1,9 @@
-"""Declarations of what every engine returns: the keys of a summary, and the variables of a trace's dataset.
+"""Declarations of what the engines return: the keys of a summary, and the variables of a trace's dataset.
 
-An engine fills both through `summary` and `dataset`, which refuse a key that is missing or unknown: so keys, names,
-dimensions, units and their order are the same whatever ran. Entries of one engine only (``engines``) are absent from
-the others' summaries and datasets; a number that is undefined is None, never NaN. `problem_of_trace` and
+Fluid, hybrid and packets fill both through `summary` and `dataset`, which refuse a key that is missing or unknown: so
+keys, names, dimensions, units and their order are the same whichever ran. The flow level has no trace: it returns
+`fluidcc.engines.flow_level.run.FlowTimes`. Entries of one engine only (``engines``) are absent from the others' summaries and
+datasets; a number that is undefined is None, never NaN. `problem_of_trace` and
 `problem_of_sweep` hold a dataset from a file against the declarations; what an earlier version did not write yet may be
 missing.
 """
@@ -26,8 +27,10 @@ from fluidcc.version import VERSION
 if TYPE_CHECKING:
     import xarray as xr
 
+    from fluidcc.results.trace import Trace
+
 FLUID, HYBRID, PACKET = "fluid", "hybrid", "packet"
-ENGINES = (FLUID, HYBRID, PACKET)
+ENGINES = (FLUID, HYBRID, PACKET)  # those with a trace
 _DRAWN = (HYBRID, PACKET)  # engines that draw random numbers
 QUEUE_STATISTICS = ("mean", "std", *(f"p{p}" for p in PERCENTILES), "min", "max", "max_whole_run")
 
@@ -93,10 +96,11 @@ SUMMARY: dict[str, Key] = {
     "wall_s": Key("s", "number", "wall time of the integration or event loop"),
 }
 
+NUMBERS = ("jain", "utilisation", "rate_gap_bytes_per_s")  # metrics that are keys of a summary as they are
 # What a sweep has of each point, and of the fluid's batches: unit and text.
 METRICS: dict[str, tuple[str, str]] = {
     **{f"queue_bytes.{name}": ("bytes", f"queue of the most loaded link, {name}") for name in QUEUE_STATISTICS},
-    **{name: (SUMMARY[name].unit, SUMMARY[name].text) for name in ("jain", "utilisation", "rate_gap_bytes_per_s")},
+    **{name: (SUMMARY[name].unit, SUMMARY[name].text) for name in NUMBERS},
     "goodput_bytes_per_s": ("bytes/s", "sum of the flows' payload rates"),
 }
 
@@ -230,6 +234,15 @@ def summary(
     keys = summary_keys(engine)
     _same_names(f"summary of the {engine} engine", found, keys, keys)
     return {name: plain(found[name]) for name in keys}
+
+
+def metrics_of_trace(trace: Trace) -> dict[str, float]:
+    """`METRICS` of a run; NaN for what is undefined."""
+    summary = trace.summary
+    found = {f"queue_bytes.{name}": value for name, value in summary["queue_bytes"].items()}
+    found |= {name: summary[name] for name in NUMBERS}
+    found["goodput_bytes_per_s"] = np.dot(summary["goodput_bytes_per_s"], trace["multiplicity"].values)
+    return {name: math.nan if value is None else float(value) for name, value in found.items()}
 
 
 def dataset(

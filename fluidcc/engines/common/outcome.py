@@ -116,6 +116,16 @@ class Outcome:
         _, starts, counts = np.unique(self.members, return_index=True, return_counts=True)
         return np.add.reduceat(values, starts, axis=-1) / counts
 
+    def of_flows(self) -> dict[str, Any]:
+        """Entries of a summary that follow from the flows' rates, by the names of `fluidcc.results.schema.SUMMARY`."""
+        rates = self.by_class(self.rates)
+        return {
+            "rate_bytes_per_s": rates,
+            "goodput_bytes_per_s": self.by_class(self.goodput),
+            "jain": jain(self.rates),
+            "rate_gap_bytes_per_s": rate_gap(rates),
+        }
+
 
 def metrics_of(runs: Sequence[Outcome]) -> tuple[dict[str, float], dict[str, Array], Array]:
     """Metrics of several runs of one scenario, by the names of `fluidcc.results.schema.METRICS`.

@@ -214,7 +214,7 @@ def _summary(
         "window_s": plan.window,
         "rate_bytes_per_s": [float(rate) for rate in rates],
         "goodput_bytes_per_s": [float(rate * share) for rate, share in zip(rates, shares, strict=True)],
-        **{name: metrics[name] for name in ("jain", "rate_gap_bytes_per_s")},
+        **{name: metrics[name] for name in schema.NUMBERS},
         "fct_s": _completion_times(scenario, outcome, began),
         "began_s": [at if at <= until else None for at in began],
         **more,

@@ -21,7 +21,6 @@ from fluidcc.engines.packet.run import times_of
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.results import schema
-from fluidcc.results.metrics import jain, rate_gap
 from fluidcc.results.trace import Trace, trace_of
 from fluidcc.scenario.model import Scenario
 from fluidcc.units import TIME, show
@@ -163,7 +162,6 @@ def summary_of(scenario: Scenario, prepared: Prepared, sim: Sim, more: dict[str,
     """Metrics of the window, as `fluidcc.results.schema.SUMMARY` has them; ``more`` is what the loop does not know."""
     times, core, flows = prepared.times, sim.core[0], sim.flows
     span, found = times.closes - times.opens, outcome_of(prepared, sim)
-    mean_rates = found.by_class(found.rates)
     finish = np.where(flows["finish"] <= times.until, flows["finish"], np.nan)
     began = flows["start"] - flows["ahead"]
     took = found.by_class(finish - began)
@@ -173,10 +171,7 @@ def summary_of(scenario: Scenario, prepared: Prepared, sim: Sim, more: dict[str,
         "flows": len(flows),
         "until_s": times.until,
         "window_s": (times.opens, times.closes),
-        "rate_bytes_per_s": mean_rates,
-        "goodput_bytes_per_s": found.by_class(found.goodput),
-        "jain": jain(found.rates),
-        "rate_gap_bytes_per_s": rate_gap(mean_rates),
+        **found.of_flows(),
         "fct_s": [float(took[m]) for m, flow in enumerate(scenario.flows) if math.isfinite(flow.size)],
         "began_s": first,
         "events": int(core.events),

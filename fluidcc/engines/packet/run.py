@@ -22,7 +22,6 @@ from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.results import schema
 from fluidcc.results.memory_limit import limit, require
-from fluidcc.results.metrics import jain, rate_gap
 from fluidcc.results.trace import Trace, trace_of
 from fluidcc.scenario.model import Scenario
 from fluidcc.units import TIME, quantity, show
@@ -205,7 +204,6 @@ def summary_of(scenario: Scenario, plan: PreparedRun, sim: Sim, more: dict[str, 
     """Metrics of the window, as `fluidcc.results.schema.SUMMARY` has them; ``more`` is what the loop does not know."""
     times, core, found = plan.times, sim.core[0], outcome_of(plan, sim)
     _, starts, counts = np.unique(plan.members, return_index=True, return_counts=True)
-    mean_rates = found.by_class(found.rates)
     unfinished = np.maximum.reduceat(sim.flows["finish"] < 0, starts)
     took = np.add.reduceat((sim.flows["finish"] - sim.flows["start"]) / PS, starts) / counts
     first = np.minimum.reduceat(began(sim), starts)
@@ -217,10 +215,7 @@ def summary_of(scenario: Scenario, plan: PreparedRun, sim: Sim, more: dict[str, 
         "flows": len(plan.members),
         "until_s": times.until / PS,
         "window_s": (times.opens / PS, times.closes / PS),
-        "rate_bytes_per_s": mean_rates,
-        "goodput_bytes_per_s": found.by_class(found.goodput),
-        "jain": jain(found.rates),
-        "rate_gap_bytes_per_s": rate_gap(mean_rates),
+        **found.of_flows(),
         "fct_s": fct,
         "began_s": [None if each == layout.NEVER else each / PS for each in first.tolist()],
         "events": int(core.events),

@@ -18,7 +18,8 @@ from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.results.comparison import SMOOTHING, settling
 from fluidcc.results.metrics import most_loaded
-from fluidcc.results.schema import METRICS, link_names
+from fluidcc.results.schema import METRICS, link_names, metrics_of_trace
+from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.studies.sweeps.replications import Draws, draws_of, runner_of
 from fluidcc.studies.tuning.cases import UNTIL
@@ -256,14 +257,18 @@ def _fluid_case(scenario: Scenario, draws: Draws) -> Row:
 
     until, window = draws.until, draws.window
     trace = simulate(scenario, until, window=window, sample_interval=until / SAMPLES, estimate_error=False)
-    found = trace.summary
-    flat = {f"queue_bytes.{name}": value for name, value in found["queue_bytes"].items()}
-    flat |= {name: found[name] for name in ("jain", "utilisation", "rate_gap_bytes_per_s")}
-    flat["goodput_bytes_per_s"] = float(np.dot(found["goodput_bytes_per_s"], trace["multiplicity"].values))
-    queues = [row["queue_bytes"]["mean"] or 0.0 for row in found["links"]]
-    flat[SETTLING] = settled(scenario, trace["rate"], int(most_loaded(queues)))
-    values = {name: math.nan if value is None else float(value) for name, value in flat.items()}
+    values = tuned_of(scenario, trace)
     return values, dict.fromkeys(values, math.nan)
+
+
+def tuned_of(scenario: Scenario, trace: Trace) -> dict[str, float]:
+    """`TUNED` of a run; NaN for what is undefined."""
+    return metrics_of_trace(trace) | {SETTLING: settled(scenario, trace["rate"], busiest_link(trace))}
+
+
+def busiest_link(trace: Trace) -> int:
+    """Index of the link with the largest mean queue."""
+    return int(most_loaded([row["queue_bytes"]["mean"] or 0.0 for row in trace.summary["links"]]))
 
 
 def without_until(case: Mapping[str, Any]) -> dict[str, Any]:

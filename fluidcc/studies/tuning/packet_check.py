@@ -12,12 +12,11 @@ import numpy as np
 
 from fluidcc.engines.run_many import Place, run_many
 from fluidcc.progress import Bar
-from fluidcc.results.metrics import most_loaded
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario
 from fluidcc.studies.sweeps.result import Constraint
 from fluidcc.studies.tuning.cases import in_words
-from fluidcc.studies.tuning.evaluate import SAMPLES, Evaluator, Key, Row, settled
+from fluidcc.studies.tuning.evaluate import SAMPLES, Evaluator, Key, Row, busiest_link, settled, tuned_of
 from fluidcc.studies.tuning.goal import SETTLING, Goal
 from fluidcc.units import show
 
@@ -130,21 +129,15 @@ def _traced(scenario: Scenario, times: Any, seed: int, *, report: Callable[[floa
 
 
 def _metrics(scenario: Scenario, trace: Trace) -> dict[str, float]:
-    found = trace.summary
-    flat = {f"queue_bytes.{name}": value for name, value in found["queue_bytes"].items()}
-    flat |= {name: found[name] for name in ("jain", "utilisation", "rate_gap_bytes_per_s", *_COUNTS)}
-    flat["goodput_bytes_per_s"] = float(np.dot(found["goodput_bytes_per_s"], trace["multiplicity"].values))
-    queues = [row["queue_bytes"]["mean"] or 0.0 for row in found["links"]]
-    flat[SETTLING] = settled(scenario, trace["rate"], int(most_loaded(queues)))
-    return {name: math.nan if value is None else float(value) for name, value in flat.items()}
+    counted = trace.summary
+    return tuned_of(scenario, trace) | {name: float(counted[name]) for name in _COUNTS}
 
 
 def _settled(scenario: Scenario, traces: Sequence[Trace]) -> float:
     """Settling time of the mean rates over the seeds, as the search has it."""
     first = traces[0]["rate"]
     rates = first.copy(data=np.mean([trace["rate"].values for trace in traces], axis=0))
-    queues = [row["queue_bytes"]["mean"] or 0.0 for row in traces[0].summary["links"]]
-    return settled(scenario, rates, int(most_loaded(queues)))
+    return settled(scenario, rates, busiest_link(traces[0]))
 
 
 def contradictions(goal: Goal, found: Packets, present: Packets | None) -> list[str]:

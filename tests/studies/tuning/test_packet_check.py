@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 
 from fluidcc.engines.packet import run as packet
-from fluidcc.studies.tuning import packet_check
+from fluidcc.studies.tuning import evaluate, packet_check
 from fluidcc.studies.tuning.goal import SETTLING, Goal, Objective, goal_of
 from fluidcc.studies.tuning.packet_check import Packets, contradictions, more_counted, packets, worse_than_present
 
@@ -302,8 +302,7 @@ def summary(*queues: float | None) -> dict[str, Any]:
 
 
 def test_a_runs_numbers_count_classes_and_settle_on_the_fullest_link(monkeypatch: pytest.MonkeyPatch) -> None:
-    settled = lambda scenario, rates, link: 100.0 * link + rates  # noqa: E731
-    monkeypatch.setattr(packet_check, "settled", settled)
+    monkeypatch.setattr(evaluate, "settled", lambda scenario, rates, link: 100.0 * link + rates)
     trace: Any = Trace(summary(1.0, None, 7.0), multiplicity=xr.DataArray([3.0, 1.0]), rate=0.25)
     found = packet_check._metrics(scenario(0), trace)
     assert found["goodput_bytes_per_s"] == 3 * 2.0 + 10.0
