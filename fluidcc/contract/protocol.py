@@ -1,9 +1,9 @@
 """The contract that the parts of a scheme satisfy: all that engines and theory know of it.
 
 A scheme is a package with ``parameters`` and, next to it, the sides that it has: ``law``, ``fluid``, ``packet``,
-``equilibrium``, ``crosscheck``. Each side is a module, and each protocol here says what such a module holds. Optional
-parts are in separate protocols, and `fluidcc.contract.models` fills in what is left out. A ``law`` is enough: see
-`examples/own_scheme`.
+``hybrid``, ``equilibrium``, ``crosscheck``. Each side is a module, and each protocol here says what such a module
+holds. Optional parts are in separate protocols, and `fluidcc.contract.models` fills in what is left out. A ``law`` is
+enough: see `examples/own_scheme`.
 """
 
 from __future__ import annotations

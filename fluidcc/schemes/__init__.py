@@ -1,4 +1,4 @@
 """Congestion-control schemes, one folder each: `parameters.py`, a law or sides of engines, `__init__.py`.
 
-A folder is enough: it is found, not registered.
+A folder with `parameters.py` is enough: it is found, not registered.
 """

@@ -40,7 +40,10 @@ def seen(port: Any, q: Any) -> Any:
 
 @kernel
 def marks(core: Any, uniforms: Any, port: Any, queue: Any) -> Any:
-    """Decide whether a packet that sees a queue [bytes], as of `seen`, is marked: DCQCN's Fig. 5."""
+    """Decide whether a packet that sees a queue [bytes], as of `seen`, is marked: DCQCN's Fig. 5.
+
+    Off the ramp `red` is certain: no number is drawn there.
+    """
     if port.counts_sending and port.busy and port.free_at > core.now:
         queue += port.sending
     if queue > port.kmax:
