@@ -2,10 +2,9 @@
 
 Fluid, hybrid and packets fill both through `summary` and `dataset`, which refuse a key that is missing or unknown: so
 keys, names, dimensions, units and their order are the same whichever ran. The flow level has no trace: it returns
-`fluidcc.engines.flow_level.run.FlowTimes`. Entries of one engine only (``engines``) are absent from the others' summaries and
-datasets; a number that is undefined is None, never NaN. `problem_of_trace` and
-`problem_of_sweep` hold a dataset from a file against the declarations; what an earlier version did not write yet may be
-missing.
+`fluidcc.engines.flow_level.run.FlowTimes`. Entries of one engine only (``engines``) are absent from the others'
+summaries and datasets; a number that is undefined is None, never NaN. `problem_of_trace` and `problem_of_sweep` hold a
+dataset from a file against the declarations; what an earlier version did not write yet may be missing.
 """
 
 from __future__ import annotations
