@@ -26,8 +26,6 @@ from fluidcc.version import VERSION
 if TYPE_CHECKING:
     import xarray as xr
 
-    from fluidcc.results.trace import Trace
-
 FLUID, HYBRID, PACKET = "fluid", "hybrid", "packet"
 ENGINES = (FLUID, HYBRID, PACKET)  # those with a trace
 _DRAWN = (HYBRID, PACKET)  # engines that draw random numbers
@@ -235,12 +233,11 @@ def summary(
     return {name: plain(found[name]) for name in keys}
 
 
-def metrics_of_trace(trace: Trace) -> dict[str, float]:
-    """`METRICS` of a run; NaN for what is undefined."""
-    summary = trace.summary
+def metrics_of_summary(summary: Mapping[str, Any], multiplicity: np.ndarray) -> dict[str, float]:
+    """`METRICS` of a run whose classes have so many flows (classes,); NaN for what is undefined."""
     found = {f"queue_bytes.{name}": value for name, value in summary["queue_bytes"].items()}
     found |= {name: summary[name] for name in NUMBERS}
-    found["goodput_bytes_per_s"] = np.dot(summary["goodput_bytes_per_s"], trace["multiplicity"].values)
+    found["goodput_bytes_per_s"] = np.dot(summary["goodput_bytes_per_s"], multiplicity)
     return {name: math.nan if value is None else float(value) for name, value in found.items()}
 
 

@@ -217,11 +217,9 @@ def test_the_most_loaded_link_is_the_first_of_equals() -> None:
 def test_metrics_of_a_run_count_every_flow_of_a_class() -> None:
     """Without multiplicities the goodput would be that of one flow of each class, and None would not be a number."""
     queue = {name: float(k) for k, name in enumerate(schema.QUEUE_STATISTICS)} | {"std": None}
-    summary = {"queue_bytes": queue, "goodput_bytes_per_s": [5.0, 7.0], "jain": 0.5, "utilisation": 0.25}
-    run = xr.Dataset(
-        {"multiplicity": ("flow", [3, 1])}, attrs={"summary": json.dumps(summary | {"rate_gap_bytes_per_s": 2.0})}
-    )
-    found = schema.metrics_of_trace(Trace(run))
+    numbers = {name: float(k) for k, name in enumerate(schema.NUMBERS)}
+    summary = {"queue_bytes": queue, "goodput_bytes_per_s": [5.0, 7.0], **numbers}
+    found = schema.metrics_of_summary(summary, np.array([3, 1]))
     assert set(found) == set(schema.METRICS)
-    assert (found["goodput_bytes_per_s"], found["jain"], found["queue_bytes.p5"]) == (22.0, 0.5, 2.0)
+    assert (found["goodput_bytes_per_s"], found["utilisation"], found["queue_bytes.p5"]) == (22.0, 1.0, 2.0)
     assert math.isnan(found["queue_bytes.std"])

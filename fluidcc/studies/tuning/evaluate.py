@@ -18,7 +18,7 @@ from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.results.comparison import SMOOTHING, settling
 from fluidcc.results.metrics import most_loaded
-from fluidcc.results.schema import METRICS, link_names, metrics_of_trace
+from fluidcc.results.schema import METRICS, link_names, metrics_of_summary
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.studies.sweeps.replications import Draws, draws_of, runner_of
@@ -263,7 +263,8 @@ def _fluid_case(scenario: Scenario, draws: Draws) -> Row:
 
 def tuned_of(scenario: Scenario, trace: Trace) -> dict[str, float]:
     """`TUNED` of a run; NaN for what is undefined."""
-    return metrics_of_trace(trace) | {SETTLING: settled(scenario, trace["rate"], busiest_link(trace))}
+    found = metrics_of_summary(trace.summary, trace["multiplicity"].values)
+    return found | {SETTLING: settled(scenario, trace["rate"], busiest_link(trace))}
 
 
 def busiest_link(trace: Trace) -> int:
