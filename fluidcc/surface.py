@@ -91,6 +91,13 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return lower[near[0]] if near else None
 
 
+def one_of(name: str, known: Iterable[str]) -> str:
+    """End of a message about a name that is unknown: the one that was probably meant, if one is near, then all."""
+    names = list(known)
+    near = nearest(name, names)
+    return f"{f'did you mean {near}? Else ' if near else ''}write one of {', '.join(names)}"
+
+
 def refuse_unknown(given: Iterable[str], known: Iterable[str], where: str) -> None:
     """Refuse keywords that are not known.
 

@@ -90,7 +90,9 @@ def check_name(scheme: str, name: str, option: str) -> Spec:
     known = known_names(scheme)
     if name not in known:
         near = nearest(name, known)
-        hint = f"did you mean {near}?" if near else f"see: fluidcc show {scheme}"
+        others = [other for other in registry.built_in() if other != scheme and name in known_names(other)]
+        whose = f"it belongs to {', '.join(others)}; " if others else ""
+        hint = f"did you mean {near}?" if near else f"{whose}see: fluidcc show {scheme}"
         raise InputError(f"{option}: {scheme} has no parameter {name[:40]!r}; {hint}")
     return known[name].spec
 

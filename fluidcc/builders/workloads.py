@@ -11,7 +11,7 @@ import numpy as np
 from fluidcc.builders.clos import clos
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario
-from fluidcc.surface import public
+from fluidcc.surface import one_of, public
 from fluidcc.units import RATE, RATIO, SIZE, TIME, quantity, whole
 
 # Shares of flows up to a size [bytes]; in between, sizes are uniform.
@@ -216,7 +216,7 @@ def check_workload(name: str) -> None:
     InputError
     """
     if name not in SIZES:
-        raise InputError(f"workload: {name[:40]!r} is none; write {', '.join(SIZES)}")
+        raise InputError(f"workload: {name[:40]!r} is none; {one_of(name, SIZES)}")
 
 
 def checked(hosts: int, until: Any, rate: Any) -> tuple[int, float, float]:

@@ -82,9 +82,10 @@ def command(
     from fluidcc.results.schema import METRICS
     from fluidcc.studies.sweeps import sweep
     from fluidcc.studies.sweeps.result import constraints_of, feasible, parse_constraint
+    from fluidcc.surface import one_of
 
     if metric not in METRICS:
-        raise InputError(f"--metric: {metric[:40]!r} is unknown; write one of {', '.join(METRICS)}")
+        raise InputError(f"--metric: {metric[:40]!r} is unknown; {one_of(metric, METRICS)}")
     bounds = None if subject_to is None else [parse_constraint(text, "--subject-to") for text in subject_to]
     if save_scenario is not None:
         output.save_scenario(scenario_of(request), save_scenario)

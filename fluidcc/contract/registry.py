@@ -16,7 +16,7 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fluidcc.errors import InputError
-from fluidcc.surface import nearest, public
+from fluidcc.surface import one_of, public
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -73,11 +73,8 @@ def scheme(name: str) -> Scheme:
         if name not in _outside and name in _installed():
             _load(name, _installed()[name])
     if name not in _outside:
-        near = nearest(name, names())
-        hint = f"did you mean {near}? Else " if near else ""
         raise InputError(
-            f"scheme: {str(name)[:40]!r} is unknown; {hint}write one of {', '.join(names())}, or register yours with "
-            "fluidcc.register"
+            f"scheme: {str(name)[:40]!r} is unknown; {one_of(name, names())}, or register yours with fluidcc.register"
         )
     return _outside[name]
 

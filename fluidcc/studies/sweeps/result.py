@@ -21,7 +21,7 @@ from fluidcc.results.result import DatasetResult, Row, write_dataset
 from fluidcc.results.schema import METRICS
 from fluidcc.studies.sweeps.grid import axis_text
 from fluidcc.studies.sweeps.store import words
-from fluidcc.surface import constructor, public
+from fluidcc.surface import constructor, one_of, public
 from fluidcc.units import parse, show
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def parse_constraint(text: str, name: str = "subject_to", known: Mapping[str, tu
         raise InputError(f"{name}: {text[:60]!r} is no bound; write for example 'utilisation>=0.99'")
     metric, sign, value = match.groups()
     if metric not in known:
-        raise InputError(f"{name}: {metric[:40]!r} is no metric; write one of {', '.join(known)}")
+        raise InputError(f"{name}: {metric[:40]!r} is no metric; {one_of(metric, known)}")
     unit = known[metric][0]
     return Constraint(metric, sign, parse(value, unit, f"{name} {metric}"), unit)
 
@@ -288,7 +288,7 @@ class SweepResult(DatasetResult):
 
     def _metric(self, metric: str) -> xr.DataArray:
         if metric not in METRICS:
-            raise InputError(f"metric: {str(metric)[:40]!r} is unknown; write one of {', '.join(METRICS)}")
+            raise InputError(f"metric: {str(metric)[:40]!r} is unknown; {one_of(str(metric), METRICS)}")
         return self.dataset[metric]
 
     @public()

@@ -10,7 +10,7 @@ from typing import Any
 
 from fluidcc.errors import InputError
 from fluidcc.files import refuse_special
-from fluidcc.surface import public
+from fluidcc.surface import nearest, public
 from fluidcc.units import RATE, RATIO, quantity, refuse_bare_rate
 from fluidcc.workloads.fabrics.hpcc_files import read_topology
 from fluidcc.workloads.fabrics.htsim import is_htsim_topology, read_htsim_topology
@@ -85,7 +85,9 @@ def named_topology(
             raise InputError(f"{alien}: {text[:100]!r} has its own; leave it out, or change it in the file")
         return _of_file(text)
     else:
-        raise InputError(f"topology: {text[:60]!r} is neither a shape nor a file; write {_KNOWN}")
+        near = nearest(kind, _SHAPES)
+        hint = f"did you mean {near}? Else " if near else ""
+        raise InputError(f"topology: {text[:60]!r} is neither a shape nor a file; {hint}write {_KNOWN}")
     if oversubscription is not None:
         if fabric_rate is not None:
             raise InputError(

@@ -26,7 +26,7 @@ from fluidcc.builders.workloads import (
 )
 from fluidcc.errors import InputError
 from fluidcc.files import refuse_special
-from fluidcc.surface import constructor, public
+from fluidcc.surface import constructor, one_of, public
 from fluidcc.units import RATIO, SIZE, TIME, quantity, whole
 from fluidcc.workloads.fabrics.hpcc_files import FlowList, read_flows, read_sizes
 from fluidcc.workloads.fabrics.htsim import read_connections
@@ -139,7 +139,7 @@ def _table(name: str) -> Sizes:
     if name in SIZES:
         return SIZES[name]
     if not os.path.exists(name):
-        raise InputError(f"workload: {name[:60]!r} is neither known nor a file; write one of {KNOWN}")
+        raise InputError(f"workload: {name[:60]!r} is neither known nor a file; {one_of(name, [*SIZES, *PATTERNS])}")
     return read_sizes(name)
 
 
