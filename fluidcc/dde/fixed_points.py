@@ -27,13 +27,11 @@ _HALVINGS = 12  # of a step that makes things worse
 _NEAR = 1e-10  # of a Newton step, relative to each state: nearer than that it has converged
 _ROUNDING = 8 * float(np.finfo(float).eps)  # relative, of what is summed up to a derivative
 _SOLVES = 1e-6  # of the residual: more is left where a step does not lead to an equilibrium
-_SHARP, _SHARP_AT_0 = 1e-3, 1e-8  # of a state, or of its scale: what rounding moves by more is not known
 _OTHERS = 1e-4  # of other states, in units that make them comparable
 _RANK = 1e-12  # of the scaled slope's largest singular value: what is below does not steer
 _SCALINGS = 8
 _TINY = 1e-290  # a state that falls towards 0 ends below that
-_STEADY = 0.1  # relative change of the slope over a step
-_HELPS = 0.3  # of the residual: where the slope is steady, a step leaves less
+_HELPS = 0.3  # of the residual: a step leaves less, unless rounding is all of it
 _SHORT = 1e-12  # of what a state began with: a step that rounding may be all of
 _PLACES = np.array([0.25, 0.5, 0.75, 1.0])  # on the way between two equilibria
 _HALF = 0.5  # change of the slope there, relative
@@ -312,7 +310,6 @@ def _newton(kernels: Kernels, x: Any, vector: Any, scale: Any) -> tuple[Any, Any
         count, x, *_ = carry
         at = _slope(kernels, x, vector)
         size_of = _scale(scale, at.units)
-        rounded = (jnp.abs(at.value) <= at.rounding).all()
 
         def size(x: Any) -> Any:
             found = jnp.abs(at.weights * kernels.still(x, vector)).max()  # whose square may be less than any number
@@ -323,23 +320,15 @@ def _newton(kernels: Kernels, x: Any, vector: Any, scale: Any) -> tuple[Any, Any
         after = jax.vmap(lambda share: size(x + share * at.move))(shares)
         best = jnp.argmax(after < before)
         better = (after < before).any()
-        # Among large numbers that cancel, rounding might be all of the residual, and is not: steps are taken as long as
-        # they help, and what rounding blurs altogether is no equilibrium unless the residual is 0. Where others lie
-        # next to it there is nothing to gain from a step.
-        sharp = at.singular | (at.blur <= jnp.maximum(_SHARP * jnp.abs(x), _SHARP_AT_0 * size_of)).all()
-        rests = (rounded & sharp & (at.singular | ~better)) | (at.value == 0).all()
+        rests = (at.value == 0).all()
         new = jnp.where(better & ~rests, x + shares[best] * at.move, x)
-        near = jnp.abs(at.move) <= _NEAR * jnp.abs(x)
-        blurred = (near | (jnp.abs(at.move) <= at.blur)).all() & sharp & ~better
-        # Constants of the function that cancel, as in 1 - exp(x) at 0, are not in `rounding`. They are what is left
-        # where the slope hardly changes over a small step, and yet the step does not lead to a residual of nearly 0:
-        # then an equilibrium is no farther than that (Kantorovich).
         length = jnp.abs(at.move)
-        changes = (jax.jacfwd(lambda x: kernels.still(x, vector))(x + at.move) - at.by_x) @ at.move
-        steady = jnp.abs(at.inverse @ changes / at.units).max() <= _STEADY * (length / at.units).max()
-        stalls = steady & ~at.singular & (after[0] > _HELPS * before) & (length <= _SHORT * size_of).all()
-        done = ((near.all() | blurred | stalls) & at.solves) | rests
-        blur = jnp.where(stalls, jnp.maximum(at.blur, length), at.blur)
+        near = length <= _NEAR * jnp.abs(x)
+        # Constants that cancel, as in 1 / (1 + exp(-x)) - 1 / 2 at 0, leave a residual of rounding. Steps then neither
+        # help nor lead far.
+        stalls = (length <= _SHORT * size_of) & (after[0] > _HELPS * before)
+        done = ((near | stalls).all() & at.solves) | rests
+        blur = jnp.where(near | ~stalls, at.blur, jnp.maximum(at.blur, length))
         return count + 1, jnp.where(jnp.isfinite(new), new, x), done, blur, at.singular
 
     first = 0, x, jnp.asarray(False), jnp.zeros_like(x), jnp.asarray(False)
