@@ -268,9 +268,6 @@ def _slope(kernels: Kernels, x: Any, vector: Any) -> _Slope:
     value = kernels.still(x, vector)
     by_x = jax.jacfwd(lambda x: kernels.still(x, vector))(x)
     summed = jnp.abs(by_x) @ jnp.abs(x)
-    if vector.shape[0]:  # parameters are rounded as well: 1 - a / b of a = b is not known better
-        by_p = jax.jacfwd(lambda v: kernels.still(x, v))(vector)
-        summed = summed + jnp.abs(by_p) @ jnp.abs(vector)
     rounding = jnp.where(jnp.isfinite(summed), _ROUNDING * summed, 0.0)
 
     def scale(_: Any, carry: Any) -> Any:

@@ -67,12 +67,6 @@ def test_a_slope_has_units_in_which_all_of_it_is_alike() -> None:
     assert (bool(at.solves), bool(at.singular)) == (True, False)
 
 
-def test_parameters_are_rounded_too() -> None:
-    """1 - a / b of a = b is not known better than both."""
-    at = _slope(kernels(lambda x, p: [1 - p[0] / p[1] - 1e-9 * x[0]]), np.array([2.0]), np.array([3.0, 3.0]))
-    np.testing.assert_allclose(at.rounding, 8 * np.finfo(float).eps * (1 + 1 + 2e-9), rtol=1e-9)
-
-
 @pytest.mark.parametrize(("slope", "singular"), [(1e-11, False), (1e-13, True), (0.0, True)])
 def test_a_slope_that_steers_nothing_is_singular(slope: float, singular: bool) -> None:
     """By the least singular value over the largest, scaled; what it does not steer stays."""
