@@ -140,7 +140,6 @@ class _Way(NamedTuple):
     share: Any  # of the way
     step: Any
     x: Any
-    tangent: Any  # change of x over the whole way, of the last step that counted
     units: Any  # of states, where the way begins
     singular: Any  # whether others lie next to it there
     scale: Any  # the largest |x| so far
@@ -150,17 +149,10 @@ class _Way(NamedTuple):
 def _followed(kernels: Kernels, x: Any, end: Any, begin: Any) -> tuple[Any, Any, Any]:
     direction = end - begin
 
-    def tangent_at(at: _Slope, x: Any, vector: Any, before: Any) -> Any:
-        tangent = -at.inverse @ (jax.jacfwd(lambda v: kernels.still(x, v))(vector) @ direction)
-        size = jnp.abs(tangent / at.units)
-        tangent = jnp.where(size <= _SHORT * size.max(), 0.0, tangent)  # rounding would lead away from a state of 0
-        crossed = at.singular | ~jnp.isfinite(tangent).all()  # branches cross here
-        return jnp.where(crossed, before, tangent)
-
-    def is_steady(now: _Way, step: Any, inverse: Any) -> tuple[Any, Any]:
+    def is_steady(now: _Way, step: Any, inverse: Any, tangent: Any) -> tuple[Any, Any]:
         """Check whether the slope is steady along and about the tangent; return also its end's correction, in units."""
         vectors = begin + (now.share + _ALONG * step)[:, None] * direction
-        ahead = now.x + (_ALONG * step)[:, None] * now.tangent
+        ahead = now.x + (_ALONG * step)[:, None] * tangent
         off = -jax.vmap(kernels.still)(ahead, vectors) @ inverse.T
         slopes = jax.vmap(jax.jacfwd(kernels.still))
         own = slopes(now.x[None], vectors[:1] - _ALONG[0] * step * direction)[0]
@@ -181,17 +173,17 @@ def _followed(kernels: Kernels, x: Any, end: Any, begin: Any) -> tuple[Any, Any,
         # Here alone, in the loop, for the first step too: each slope in the program takes long to compile.
         at, begins = _slope(kernels, now.x, before), now.attempts == 0
         now = now._replace(
-            tangent=tangent_at(at, now.x, before, now.tangent),
             units=jnp.where(begins, at.units, now.units),
             singular=jnp.where(begins, at.singular, now.singular),
             scale=jnp.where(begins, _scale(x, at.units), now.scale),
         )
-        ahead = now.x + step * now.tangent
+        tangent = -at.inverse @ (jax.jacfwd(lambda v: kernels.still(now.x, v))(before) @ direction)
+        ahead = now.x + step * tangent
         scale = jnp.maximum(now.scale, jnp.abs(ahead))
 
-        steady, correction = is_steady(now, step, at.inverse)
+        steady, correction = is_steady(now, step, at.inverse, tangent)
         # Where the slope tells nothing, the way back must be found without the tangent's help.
-        tangents_back = jnp.where(steady, step, 0.0) * now.tangent
+        tangents_back = jnp.where(steady, step, 0.0) * tangent
 
         def there_and_back(x: Any, vector: Any) -> Any:
             found = _newton(kernels, x, vector, scale)
@@ -209,7 +201,6 @@ def _followed(kernels: Kernels, x: Any, end: Any, begin: Any) -> tuple[Any, Any,
             jnp.where(good, share, now.share),
             jnp.where(good, 2 * step, jnp.where(moved, 0.0, step / 2)),
             jnp.where(good, new, now.x),
-            now.tangent,
             now.units,
             now.singular,
             jnp.where(good, jnp.maximum(now.scale, jnp.abs(new)), now.scale),
@@ -226,7 +217,6 @@ def _followed(kernels: Kernels, x: Any, end: Any, begin: Any) -> tuple[Any, Any,
         0.0,
         jnp.where(leads, _FIRST, 0.0),
         x,
-        still,
         still,
         jnp.asarray(False),
         still,
