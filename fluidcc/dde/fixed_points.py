@@ -39,7 +39,6 @@ _FIRST, _LEAST = 0.125, 2.0**-20  # steps on the way from one set of parameters 
 _ABRUPT = 2.0**-17  # a step within which the slope may change as it likes: a kink of the function
 _ATTEMPTS = 10_000
 _ALONG = np.array([0.25, 0.5, 0.75, 1.0])  # of a step: where the slope is looked at
-_CORRECTIONS = np.array([0.0, 1.0, 2.0])  # multiples of the correction off the tangent
 _BACK = 1e-6  # relative: how near to where it came from the way back must lead
 _MOST = 2**20  # starts
 _SAME = 1e-7  # relative to each state: nearer than that two are one
@@ -116,7 +115,7 @@ def _same(kernels: Kernels, x: Any, other: Any, vector: Any) -> Any:
 def followed(equation: Equation, x: Array, vectors: Array) -> tuple[Array, Array, Array]:
     """The equilibrium (n,) of the equation's own parameters, followed to others (batch, m) on straight ways.
 
-    Each step begins where the tangent leads. It counts if the slope hardly changes along it and about it, so that there
+    Each step begins where the tangent leads. It counts if the slope hardly changes along it, so that there
     is one equilibrium to be found (Kantorovich), and if Newton's method leads from there back to where it came from.
     Else the step is halved. One that has others next to it all along (`Found.singular`) counts while it stays where it
     is: nothing tells which of them it would be elsewhere.
@@ -150,21 +149,16 @@ def _followed(kernels: Kernels, x: Any, end: Any, begin: Any) -> tuple[Any, Any,
     direction = end - begin
 
     def is_steady(now: _Way, step: Any, inverse: Any, tangent: Any) -> tuple[Any, Any]:
-        """Check whether the slope is steady along and about the tangent; return also its end's correction, in units."""
+        """Check whether the slope is steady along the tangent; return also its end's correction, in units."""
         vectors = begin + (now.share + _ALONG * step)[:, None] * direction
         ahead = now.x + (_ALONG * step)[:, None] * tangent
         off = -jax.vmap(kernels.still)(ahead, vectors) @ inverse.T
         slopes = jax.vmap(jax.jacfwd(kernels.still))
         own = slopes(now.x[None], vectors[:1] - _ALONG[0] * step * direction)[0]
 
-        def change(times: Any) -> Any:
-            return (
-                jnp.abs((inverse @ (slopes(ahead + times * off, vectors) - own)) * now.units / now.units[:, None])
-                .sum(axis=-1)
-                .max()
-            )
-
-        return jax.vmap(change)(_CORRECTIONS).max() <= _HALF, jnp.abs(off[-1] / now.units).max()
+        change = inverse @ (slopes(ahead, vectors) - own)
+        changed = jnp.abs(change * now.units / now.units[:, None]).sum(axis=-1).max()
+        return changed <= _HALF, jnp.abs(off[-1] / now.units).max()
 
     def attempt(now: _Way) -> _Way:
         share = jnp.minimum(now.share + now.step, 1.0)
