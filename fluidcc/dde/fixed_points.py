@@ -148,17 +148,16 @@ class _Way(NamedTuple):
 def _followed(kernels: Kernels, x: Any, end: Any, begin: Any) -> tuple[Any, Any, Any]:
     direction = end - begin
 
-    def is_steady(now: _Way, step: Any, inverse: Any, tangent: Any) -> tuple[Any, Any]:
-        """Check whether the slope is steady along the tangent; return also its end's correction, in units."""
+    def is_steady(now: _Way, step: Any, inverse: Any, tangent: Any) -> Any:
+        """Check whether the slope is steady along the tangent."""
         vectors = begin + (now.share + _ALONG * step)[:, None] * direction
         ahead = now.x + (_ALONG * step)[:, None] * tangent
-        off = -jax.vmap(kernels.still)(ahead, vectors) @ inverse.T
         slopes = jax.vmap(jax.jacfwd(kernels.still))
         own = slopes(now.x[None], vectors[:1] - _ALONG[0] * step * direction)[0]
 
         change = inverse @ (slopes(ahead, vectors) - own)
         changed = jnp.abs(change * now.units / now.units[:, None]).sum(axis=-1).max()
-        return changed <= _HALF, jnp.abs(off[-1] / now.units).max()
+        return changed <= _HALF
 
     def attempt(now: _Way) -> _Way:
         share = jnp.minimum(now.share + now.step, 1.0)
@@ -175,7 +174,7 @@ def _followed(kernels: Kernels, x: Any, end: Any, begin: Any) -> tuple[Any, Any,
         ahead = now.x + step * tangent
         scale = jnp.maximum(now.scale, jnp.abs(ahead))
 
-        steady, correction = is_steady(now, step, at.inverse, tangent)
+        steady = is_steady(now, step, at.inverse, tangent)
         # Where the slope tells nothing, the way back must be found without the tangent's help.
         tangents_back = jnp.where(steady, step, 0.0) * tangent
 
@@ -185,9 +184,7 @@ def _followed(kernels: Kernels, x: Any, end: Any, begin: Any) -> tuple[Any, Any,
 
         _, (ends, found, blurs, singulars) = lax.scan(there_and_back, ahead, jnp.stack([after, before]))
         (new, back), blur, singular = ends, blurs[0], singulars[0]
-        off = jnp.abs((new - ahead) / now.units).max()
-        close = (off <= 2 * correction) | _nearby(new, ahead, _NEAR, blur)
-        good = found.all() & _nearby(back, now.x, _BACK, blur + _SHORT * scale) & ((close & steady) | (step <= _ABRUPT))
+        good = found.all() & _nearby(back, now.x, _BACK, blur + _SHORT * scale) & (steady | (step <= _ABRUPT))
         moved = good & now.singular & singular & ~_nearby(new, now.x, _NEAR, blur)
         good = good & ~moved
         return _Way(
