@@ -175,12 +175,10 @@ def _followed(kernels: Kernels, x: Any, end: Any, begin: Any) -> tuple[Any, Any,
         scale = jnp.maximum(now.scale, jnp.abs(ahead))
 
         steady = is_steady(now, step, at.inverse, tangent)
-        # Where the slope tells nothing, the way back must be found without the tangent's help.
-        tangents_back = jnp.where(steady, step, 0.0) * tangent
 
         def there_and_back(x: Any, vector: Any) -> Any:
             found = _newton(kernels, x, vector, scale)
-            return found[0] - tangents_back, found
+            return found[0], found
 
         _, (ends, found, blurs, singulars) = lax.scan(there_and_back, ahead, jnp.stack([after, before]))
         (new, back), blur, singular = ends, blurs[0], singulars[0]

@@ -196,13 +196,6 @@ def test_it_does_not_jump_to_another_branch() -> None:
     assert (x, good) == (pytest.approx([3.0], rel=1e-12), True)
 
 
-def test_the_way_back_begins_where_the_tangent_leads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Steps of 37.5, 75, 150 and the rest: from their ends Newton's method leads to other roots of sin(x - p)."""
-    monkeypatch.setattr(fixed_points, "_ATTEMPTS", 4)
-    x, good, _ = followed(lambda x, p: [np.sin(x[0] - p[0])], [0.0], [0.0], [300.0])
-    assert (x, good) == (pytest.approx([300.0], rel=1e-12), True)
-
-
 def test_what_is_0_is_small_next_to_the_largest_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """From 3 over 4 to 0, and so an end within 1e-12 of 4 is 0."""
     monkeypatch.setattr(fixed_points, "_with_zeros", lambda kernels, x, end, scale: scale)
