@@ -36,7 +36,7 @@ _SHORT = 1e-12  # of what a state began with: a step that rounding may be all of
 _PLACES = np.array([0.25, 0.5, 0.75, 1.0])  # on the way between two equilibria
 _HALF = 0.5  # change of the slope there, relative
 _FIRST, _LEAST = 0.125, 2.0**-20  # steps on the way from one set of parameters to another, of its length
-_ABRUPT = 2.0**-17  # a step within which the slope may change as it likes: a kink of the function
+_ABRUPT = 2.0**-17  # a step within which the slope may change as it likes: branches that cross, kinks
 _ATTEMPTS = 10_000
 _ALONG = np.array([0.25, 0.5, 0.75, 1.0])  # of a step: where the slope is looked at
 _BACK = 1e-6  # relative: how near to where it came from the way back must lead
@@ -200,11 +200,10 @@ def _followed(kernels: Kernels, x: Any, end: Any, begin: Any) -> tuple[Any, Any,
         return (now.share < 1.0) & (now.step >= _LEAST) & (now.attempts < _ATTEMPTS)
 
     still = jnp.zeros_like(x)
-    leads = jnp.isfinite(direction).all()  # what traces a boundary may ask for what is no number
     way = _Way(
         0,
         0.0,
-        jnp.where(leads, _FIRST, 0.0),
+        _FIRST,
         x,
         still,
         jnp.asarray(False),
