@@ -30,11 +30,10 @@ _SOLVES = 1e-6  # of the residual: more is left where a step does not lead to an
 _OTHERS = 1e-4  # of other states, in units that make them comparable
 _RANK = 1e-12  # of the scaled slope's largest singular value: what is below does not steer
 _SCALINGS = 8
-_TINY = 1e-290  # a state that falls towards 0 ends below that
+_TINY = 1e-280  # a state that falls towards 0 ends below that
 _HELPS = 0.3  # of the residual: a step leaves less, unless rounding is all of it
 _SHORT = 1e-12  # of what a state began with: a step that rounding may be all of
-_PLACES = np.array([0.25, 0.5, 0.75, 1.0])  # on the way between two equilibria
-_HALF = 0.5  # change of the slope there, relative
+_HALF = 0.5  # change of the slope over a step, relative
 _FIRST, _LEAST = 0.125, 2.0**-20  # steps on the way from one set of parameters to another, of its length
 _ABRUPT = 2.0**-17  # a step within which the slope may change as it likes: branches that cross, kinks
 _ATTEMPTS = 10_000
@@ -42,8 +41,6 @@ _ALONG = np.array([0.25, 0.5, 0.75, 1.0])  # of a step: where the slope is looke
 _BACK = 1e-6  # relative: how near to where it came from the way back must lead
 _MOST = 2**20  # starts
 _SAME = 1e-7  # relative to each state: nearer than that two are one
-_CLOSE = 1e-6  # of a box: where rounding may have made two of one
-_VANISHED = 1e-280  # a state that falls towards 0 ends below that
 _STARTS = (0.1, -0.1, 1.0, -1.0, 10.0, -10.0, 100.0, -100.0, 0.0)  # for all states
 _APART = 24  # further starts whose states differ, in sign and from 0.1 to 100
 _CONTINUUM = "equilibria lie next to each other (a symmetry, or a sum that the equation keeps)"
@@ -87,29 +84,7 @@ def _with_zeros(kernels: Kernels, x: Any, vector: Any, scale: Any) -> Any:
     """An equilibrium with 0 where it is that, and something else by rounding alone."""
     zero = jnp.where(jnp.abs(x) <= _SHORT * scale, 0.0, x)
     better = (jnp.abs(kernels.still(zero, vector)) <= jnp.abs(kernels.still(x, vector))).all()
-    return jnp.where(better & _same(kernels, x, zero, vector), zero, x)
-
-
-def same(equation: Equation, x: Array, others: Array) -> Array:
-    """Check whether others (batch, n) are the same equilibrium as x (n,), with only rounding between them.
-
-    Along the way from one equilibrium to another the slope, applied to the way, averages to 0; so if it hardly changes,
-    there is no other.
-    """
-    kernels = equation.kernels
-    solve = kernels.once("same", lambda: jax.jit(jax.vmap(lambda *given: _same(kernels, *given))))
-    count = len(others)
-    (found,) = _batched(
-        lambda *given: (solve(*given),), np.tile(x, (count, 1)), others, np.tile(equation.vector, (count, 1))
-    )
-    return found
-
-
-def _same(kernels: Kernels, x: Any, other: Any, vector: Any) -> Any:
-    at, way = _slope(kernels, x, vector), other - x
-    slope = jax.vmap(jax.jacfwd(lambda x: kernels.still(x, vector)))(x + _PLACES[:, None] * way)
-    changes = jnp.abs((slope @ way @ at.inverse.T - way) / at.units).max()
-    return (changes < _HALF * jnp.abs(way / at.units).max()) & ~at.singular
+    return jnp.where(better, zero, x)
 
 
 def followed(equation: Equation, x: Array, vectors: Array) -> tuple[Array, Array, Array]:
@@ -349,7 +324,7 @@ def equilibria(equation: Equation, between: Any, *, starts: int = 256) -> Array:
     order = np.flatnonzero(inside)
     kept: list[int] = []
     for i in order[np.lexsort(found.x[order].T[::-1])]:
-        if not _alike(equation, found, int(i), kept, high - low).any():
+        if not _alike(found, int(i), kept).any():
             kept.append(int(i))
     rows = found.x[kept].reshape(-1, len(low))
     loose = rows[found.singular[kept]] if kept else rows
@@ -383,7 +358,7 @@ def equilibrium_near(equation: Equation, at: Any = None) -> Array:
             f"at: no equilibrium found from {where}; give a state near one, or look with fluidcc.delay.equilibria"
         )
     places = np.flatnonzero(found.good)
-    apart = ~_alike(equation, found, int(places[0]), places, np.abs(guesses).max(axis=0))
+    apart = ~_alike(found, int(places[0]), places)
     if apart.any():
         other = int(places[np.argmax(apart)])
         one, two = found.x[places[0]], found.x[other]
@@ -407,16 +382,12 @@ def _starts(n: int) -> list[Array]:
     return alike + list(np.where(places[:, n:] < 0.5, -1.0, 1.0) * 10 ** (3 * places[:, :n] - 1))
 
 
-def _alike(equation: Equation, found: Found, i: int, others: Any, scale: Array) -> Array:
-    """Check whether a start led to the equilibrium of others (count,): each state in its own units, or by the slope."""
+def _alike(found: Found, i: int, others: Any) -> Array:
+    """Check whether a start led to the equilibrium of others (count,): each state in its own units."""
     x, y = found.x[i], found.x[others]
     away = np.abs(x - y)
-    room = _SAME * np.maximum(np.abs(x), np.abs(y)) + found.blur[i] + found.blur[others] + _VANISHED
-    alike = (away <= room).all(axis=-1)
-    rest = np.flatnonzero(~alike & (away <= _CLOSE * scale).all(axis=-1))
-    if len(rest):
-        alike[rest] = same(equation, x, y[rest])
-    return alike
+    room = _SAME * np.maximum(np.abs(x), np.abs(y)) + found.blur[i] + found.blur[others] + _TINY
+    return (away <= room).all(axis=-1)
 
 
 def _told(x: Array) -> str:

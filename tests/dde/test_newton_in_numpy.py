@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fluidcc.dde import fixed_points, history, stepping
-from fluidcc.dde.fixed_points import _followed, _from, _newton, _same, _slope, _with_zeros
+from fluidcc.dde.fixed_points import _followed, _from, _newton, _slope, _with_zeros
 from fluidcc.dde.stepping import METHODS
 from tests.engines.fluid.in_numpy import Lax
 
@@ -141,7 +141,7 @@ def test_where_a_step_no_longer_helps_the_equilibrium_is_blurred_by_it() -> None
 
 
 def test_a_state_that_is_0_but_for_rounding_is_0() -> None:
-    """By a part in 10^12 of its scale, if 0 is no worse and the same equilibrium."""
+    """By a part in 10^12 of its scale, if 0 is no worse."""
     one = kernels(lambda x, v: [-x[0]])
     for x, scale, zero in ((1e-13, 1.0, True), (1e-11, 1.0, False), (1e-13, 1e-3, False)):
         assert (_with_zeros(one, np.array([x]), NONE, np.array([scale])) == 0).all() == zero
@@ -149,20 +149,6 @@ def test_a_state_that_is_0_but_for_rounding_is_0() -> None:
     assert _with_zeros(small, np.array([1e-13]), NONE, np.array([1.0])).tolist() == [1e-13]
     x, good, *_ = _from(kernels(lambda x, v: [-x[0], 2.0 - x[1]]), np.array([1.0, 1.0]), NONE)
     assert (x.tolist(), bool(good)) == ([0.0, 2.0], True)
-
-
-@pytest.mark.parametrize(
-    ("function", "other", "same"),
-    [
-        (lambda x, v: [1 - x[0]], 3.0, True),  # a straight line has one
-        (lambda x, v: [x[0] ** 2 - 1], 1.2, True),
-        (lambda x, v: [x[0] ** 2 - 1], 1.6, False),  # its slope is by 0.6 another there
-        (lambda x, v: [x[0] ** 2 - 1], -1.0, False),
-        (lambda x, v: [0 * x[0]], 1.2, False),  # nothing tells
-    ],
-)
-def test_two_are_one_if_the_slope_hardly_changes_between(function: Any, other: float, same: bool) -> None:
-    assert bool(_same(kernels(function), np.array([1.0]), np.array([other]), NONE)) is same
 
 
 # -- ways ---------------------------------------------------------------------------------------------------------
