@@ -211,7 +211,6 @@ class _Slope(NamedTuple):
     move: Any
     weights: Any  # of residuals, that make them comparable
     units: Any  # of states
-    rounding: Any  # of the residual
     blur: Any
     solves: Any
     singular: Any
@@ -242,7 +241,7 @@ def _slope(kernels: Kernels, x: Any, vector: Any) -> _Slope:
     left = jnp.abs(value + by_x @ move)
     solves = (left <= rounding) | (rows * left <= _SOLVES * (rows * jnp.abs(value)).max())
     blur, singular = jnp.abs(inverse) @ rounding, ~kept.all() | ~finite
-    return _Slope(value, by_x, inverse, move, rows, columns, rounding, blur, solves.all() & finite, singular)
+    return _Slope(value, by_x, inverse, move, rows, columns, blur, solves.all() & finite, singular)
 
 
 def _scale(x: Any, units: Any) -> Any:
@@ -278,8 +277,7 @@ def _newton(kernels: Kernels, x: Any, vector: Any, scale: Any) -> tuple[Any, Any
         # help nor lead far.
         stalls = (length <= _SHORT * size_of) & (after[0] > _HELPS * before)
         done = ((near | stalls).all() & at.solves) | rests
-        blur = jnp.where(near | ~stalls, at.blur, jnp.maximum(at.blur, length))
-        return count + 1, jnp.where(jnp.isfinite(new), new, x), done, blur, at.singular
+        return count + 1, jnp.where(jnp.isfinite(new), new, x), done, at.blur, at.singular
 
     first = 0, x, jnp.asarray(False), jnp.zeros_like(x), jnp.asarray(False)
     _, x, done, blur, singular = lax.while_loop(lambda carry: (carry[0] < _STEPS) & ~carry[2], step, first)
