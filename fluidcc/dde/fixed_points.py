@@ -27,26 +27,20 @@ _HALVINGS = 12  # of a step that makes things worse
 _NEAR = 1e-10  # of a Newton step, relative to each state: nearer than that it has converged
 _ROUNDING = 8 * float(np.finfo(float).eps)  # relative, of what is summed up to a derivative
 _SOLVES = 1e-6  # of the residual: more is left where a step does not lead to an equilibrium
-_SHARP, _SHARP_AT_0 = 1e-3, 1e-8  # of a state, or of its scale: what rounding moves by more is not known
 _OTHERS = 1e-4  # of other states, in units that make them comparable
 _RANK = 1e-12  # of the scaled slope's largest singular value: what is below does not steer
 _SCALINGS = 8
-_TINY = 1e-290  # a state that falls towards 0 ends below that
-_STEADY = 0.1  # relative change of the slope over a step
-_HELPS = 0.3  # of the residual: where the slope is steady, a step leaves less
+_TINY = 1e-280  # a state that falls towards 0 ends below that
+_HELPS = 0.3  # of the residual: a step leaves less, unless rounding is all of it
 _SHORT = 1e-12  # of what a state began with: a step that rounding may be all of
-_PLACES = np.array([0.25, 0.5, 0.75, 1.0])  # on the way between two equilibria
-_HALF = 0.5  # change of the slope there, relative
+_HALF = 0.5  # change of the slope over a step, relative
 _FIRST, _LEAST = 0.125, 2.0**-20  # steps on the way from one set of parameters to another, of its length
-_ABRUPT = 2.0**-17  # a step within which the slope may change as it likes: a kink of the function
+_ABRUPT = 2.0**-17  # a step within which the slope may change as it likes: branches that cross, kinks
 _ATTEMPTS = 10_000
 _ALONG = np.array([0.25, 0.5, 0.75, 1.0])  # of a step: where the slope is looked at
-_CORRECTIONS = np.array([0.0, 1.0, 2.0])  # multiples of the correction off the tangent
 _BACK = 1e-6  # relative: how near to where it came from the way back must lead
 _MOST = 2**20  # starts
 _SAME = 1e-7  # relative to each state: nearer than that two are one
-_CLOSE = 1e-6  # of a box: where rounding may have made two of one
-_VANISHED = 1e-280  # a state that falls towards 0 ends below that
 _STARTS = (0.1, -0.1, 1.0, -1.0, 10.0, -10.0, 100.0, -100.0, 0.0)  # for all states
 _APART = 24  # further starts whose states differ, in sign and from 0.1 to 100
 _CONTINUUM = "equilibria lie next to each other (a symmetry, or a sum that the equation keeps)"
@@ -90,35 +84,13 @@ def _with_zeros(kernels: Kernels, x: Any, vector: Any, scale: Any) -> Any:
     """An equilibrium with 0 where it is that, and something else by rounding alone."""
     zero = jnp.where(jnp.abs(x) <= _SHORT * scale, 0.0, x)
     better = (jnp.abs(kernels.still(zero, vector)) <= jnp.abs(kernels.still(x, vector))).all()
-    return jnp.where(better & _same(kernels, x, zero, vector), zero, x)
-
-
-def same(equation: Equation, x: Array, others: Array) -> Array:
-    """Check whether others (batch, n) are the same equilibrium as x (n,), with only rounding between them.
-
-    Along the way from one equilibrium to another the slope, applied to the way, averages to 0; so if it hardly changes,
-    there is no other.
-    """
-    kernels = equation.kernels
-    solve = kernels.once("same", lambda: jax.jit(jax.vmap(lambda *given: _same(kernels, *given))))
-    count = len(others)
-    (found,) = _batched(
-        lambda *given: (solve(*given),), np.tile(x, (count, 1)), others, np.tile(equation.vector, (count, 1))
-    )
-    return found
-
-
-def _same(kernels: Kernels, x: Any, other: Any, vector: Any) -> Any:
-    at, way = _slope(kernels, x, vector), other - x
-    slope = jax.vmap(jax.jacfwd(lambda x: kernels.still(x, vector)))(x + _PLACES[:, None] * way)
-    changes = jnp.abs((slope @ way @ at.inverse.T - way) / at.units).max()
-    return (changes < _HALF * jnp.abs(way / at.units).max()) & ~at.singular
+    return jnp.where(better, zero, x)
 
 
 def followed(equation: Equation, x: Array, vectors: Array) -> tuple[Array, Array, Array]:
     """The equilibrium (n,) of the equation's own parameters, followed to others (batch, m) on straight ways.
 
-    Each step begins where the tangent leads. It counts if the slope hardly changes along it and about it, so that there
+    Each step begins where the tangent leads. It counts if the slope hardly changes along it, so that there
     is one equilibrium to be found (Kantorovich), and if Newton's method leads from there back to where it came from.
     Else the step is halved. One that has others next to it all along (`Found.singular`) counts while it stays where it
     is: nothing tells which of them it would be elsewhere.
@@ -142,7 +114,6 @@ class _Way(NamedTuple):
     share: Any  # of the way
     step: Any
     x: Any
-    tangent: Any  # change of x over the whole way, of the last step that counted
     units: Any  # of states, where the way begins
     singular: Any  # whether others lie next to it there
     scale: Any  # the largest |x| so far
@@ -152,29 +123,16 @@ class _Way(NamedTuple):
 def _followed(kernels: Kernels, x: Any, end: Any, begin: Any) -> tuple[Any, Any, Any]:
     direction = end - begin
 
-    def tangent_at(at: _Slope, x: Any, vector: Any, before: Any) -> Any:
-        tangent = -at.inverse @ (jax.jacfwd(lambda v: kernels.still(x, v))(vector) @ direction)
-        size = jnp.abs(tangent / at.units)
-        tangent = jnp.where(size <= _SHORT * size.max(), 0.0, tangent)  # rounding would lead away from a state of 0
-        crossed = at.singular | ~jnp.isfinite(tangent).all()  # branches cross here
-        return jnp.where(crossed, before, tangent)
-
-    def is_steady(now: _Way, step: Any, inverse: Any) -> tuple[Any, Any]:
-        """Check whether the slope is steady along and about the tangent; return also its end's correction, in units."""
+    def is_steady(now: _Way, step: Any, inverse: Any, tangent: Any) -> Any:
+        """Check whether the slope is steady along the tangent."""
         vectors = begin + (now.share + _ALONG * step)[:, None] * direction
-        ahead = now.x + (_ALONG * step)[:, None] * now.tangent
-        off = -jax.vmap(kernels.still)(ahead, vectors) @ inverse.T
+        ahead = now.x + (_ALONG * step)[:, None] * tangent
         slopes = jax.vmap(jax.jacfwd(kernels.still))
         own = slopes(now.x[None], vectors[:1] - _ALONG[0] * step * direction)[0]
 
-        def change(times: Any) -> Any:
-            return (
-                jnp.abs((inverse @ (slopes(ahead + times * off, vectors) - own)) * now.units / now.units[:, None])
-                .sum(axis=-1)
-                .max()
-            )
-
-        return jax.vmap(change)(_CORRECTIONS).max() <= _HALF, jnp.abs(off[-1] / now.units).max()
+        change = inverse @ (slopes(ahead, vectors) - own)
+        changed = jnp.abs(change * now.units / now.units[:, None]).sum(axis=-1).max()
+        return changed <= _HALF
 
     def attempt(now: _Way) -> _Way:
         share = jnp.minimum(now.share + now.step, 1.0)
@@ -183,27 +141,23 @@ def _followed(kernels: Kernels, x: Any, end: Any, begin: Any) -> tuple[Any, Any,
         # Here alone, in the loop, for the first step too: each slope in the program takes long to compile.
         at, begins = _slope(kernels, now.x, before), now.attempts == 0
         now = now._replace(
-            tangent=tangent_at(at, now.x, before, now.tangent),
             units=jnp.where(begins, at.units, now.units),
             singular=jnp.where(begins, at.singular, now.singular),
             scale=jnp.where(begins, _scale(x, at.units), now.scale),
         )
-        ahead = now.x + step * now.tangent
+        tangent = -at.inverse @ (jax.jacfwd(lambda v: kernels.still(now.x, v))(before) @ direction)
+        ahead = now.x + step * tangent
         scale = jnp.maximum(now.scale, jnp.abs(ahead))
 
-        steady, correction = is_steady(now, step, at.inverse)
-        # Where the slope tells nothing, the way back must be found without the tangent's help.
-        tangents_back = jnp.where(steady, step, 0.0) * now.tangent
+        steady = is_steady(now, step, at.inverse, tangent)
 
         def there_and_back(x: Any, vector: Any) -> Any:
             found = _newton(kernels, x, vector, scale)
-            return found[0] - tangents_back, found
+            return found[0], found
 
         _, (ends, found, blurs, singulars) = lax.scan(there_and_back, ahead, jnp.stack([after, before]))
         (new, back), blur, singular = ends, blurs[0], singulars[0]
-        off = jnp.abs((new - ahead) / now.units).max()
-        close = (off <= 2 * correction) | _nearby(new, ahead, _NEAR, blur)
-        good = found.all() & _nearby(back, now.x, _BACK, blur + _SHORT * scale) & ((close & steady) | (step <= _ABRUPT))
+        good = found.all() & _nearby(back, now.x, _BACK, blur + _SHORT * scale) & (steady | (step <= _ABRUPT))
         moved = good & now.singular & singular & ~_nearby(new, now.x, _NEAR, blur)
         good = good & ~moved
         return _Way(
@@ -211,7 +165,6 @@ def _followed(kernels: Kernels, x: Any, end: Any, begin: Any) -> tuple[Any, Any,
             jnp.where(good, share, now.share),
             jnp.where(good, 2 * step, jnp.where(moved, 0.0, step / 2)),
             jnp.where(good, new, now.x),
-            now.tangent,
             now.units,
             now.singular,
             jnp.where(good, jnp.maximum(now.scale, jnp.abs(new)), now.scale),
@@ -222,13 +175,11 @@ def _followed(kernels: Kernels, x: Any, end: Any, begin: Any) -> tuple[Any, Any,
         return (now.share < 1.0) & (now.step >= _LEAST) & (now.attempts < _ATTEMPTS)
 
     still = jnp.zeros_like(x)
-    leads = jnp.isfinite(direction).all()  # what traces a boundary may ask for what is no number
     way = _Way(
         0,
         0.0,
-        jnp.where(leads, _FIRST, 0.0),
+        _FIRST,
         x,
-        still,
         still,
         jnp.asarray(False),
         still,
@@ -260,7 +211,6 @@ class _Slope(NamedTuple):
     move: Any
     weights: Any  # of residuals, that make them comparable
     units: Any  # of states
-    rounding: Any  # of the residual
     blur: Any
     solves: Any
     singular: Any
@@ -270,9 +220,6 @@ def _slope(kernels: Kernels, x: Any, vector: Any) -> _Slope:
     value = kernels.still(x, vector)
     by_x = jax.jacfwd(lambda x: kernels.still(x, vector))(x)
     summed = jnp.abs(by_x) @ jnp.abs(x)
-    if vector.shape[0]:  # parameters are rounded as well: 1 - a / b of a = b is not known better
-        by_p = jax.jacfwd(lambda v: kernels.still(x, v))(vector)
-        summed = summed + jnp.abs(by_p) @ jnp.abs(vector)
     rounding = jnp.where(jnp.isfinite(summed), _ROUNDING * summed, 0.0)
 
     def scale(_: Any, carry: Any) -> Any:
@@ -294,7 +241,7 @@ def _slope(kernels: Kernels, x: Any, vector: Any) -> _Slope:
     left = jnp.abs(value + by_x @ move)
     solves = (left <= rounding) | (rows * left <= _SOLVES * (rows * jnp.abs(value)).max())
     blur, singular = jnp.abs(inverse) @ rounding, ~kept.all() | ~finite
-    return _Slope(value, by_x, inverse, move, rows, columns, rounding, blur, solves.all() & finite, singular)
+    return _Slope(value, by_x, inverse, move, rows, columns, blur, solves.all() & finite, singular)
 
 
 def _scale(x: Any, units: Any) -> Any:
@@ -312,7 +259,6 @@ def _newton(kernels: Kernels, x: Any, vector: Any, scale: Any) -> tuple[Any, Any
         count, x, *_ = carry
         at = _slope(kernels, x, vector)
         size_of = _scale(scale, at.units)
-        rounded = (jnp.abs(at.value) <= at.rounding).all()
 
         def size(x: Any) -> Any:
             found = jnp.abs(at.weights * kernels.still(x, vector)).max()  # whose square may be less than any number
@@ -323,24 +269,15 @@ def _newton(kernels: Kernels, x: Any, vector: Any, scale: Any) -> tuple[Any, Any
         after = jax.vmap(lambda share: size(x + share * at.move))(shares)
         best = jnp.argmax(after < before)
         better = (after < before).any()
-        # Among large numbers that cancel, rounding might be all of the residual, and is not: steps are taken as long as
-        # they help, and what rounding blurs altogether is no equilibrium unless the residual is 0. Where others lie
-        # next to it there is nothing to gain from a step.
-        sharp = at.singular | (at.blur <= jnp.maximum(_SHARP * jnp.abs(x), _SHARP_AT_0 * size_of)).all()
-        rests = (rounded & sharp & (at.singular | ~better)) | (at.value == 0).all()
+        rests = (at.value == 0).all()
         new = jnp.where(better & ~rests, x + shares[best] * at.move, x)
-        near = jnp.abs(at.move) <= _NEAR * jnp.abs(x)
-        blurred = (near | (jnp.abs(at.move) <= at.blur)).all() & sharp & ~better
-        # Constants of the function that cancel, as in 1 - exp(x) at 0, are not in `rounding`. They are what is left
-        # where the slope hardly changes over a small step, and yet the step does not lead to a residual of nearly 0:
-        # then an equilibrium is no farther than that (Kantorovich).
         length = jnp.abs(at.move)
-        changes = (jax.jacfwd(lambda x: kernels.still(x, vector))(x + at.move) - at.by_x) @ at.move
-        steady = jnp.abs(at.inverse @ changes / at.units).max() <= _STEADY * (length / at.units).max()
-        stalls = steady & ~at.singular & (after[0] > _HELPS * before) & (length <= _SHORT * size_of).all()
-        done = ((near.all() | blurred | stalls) & at.solves) | rests
-        blur = jnp.where(stalls, jnp.maximum(at.blur, length), at.blur)
-        return count + 1, jnp.where(jnp.isfinite(new), new, x), done, blur, at.singular
+        near = length <= _NEAR * jnp.abs(x)
+        # Constants that cancel, as in 1 / (1 + exp(-x)) - 1 / 2 at 0, leave a residual of rounding. Steps then neither
+        # help nor lead far.
+        stalls = (length <= _SHORT * size_of) & (after[0] > _HELPS * before)
+        done = ((near | stalls).all() & at.solves) | rests
+        return count + 1, jnp.where(jnp.isfinite(new), new, x), done, at.blur, at.singular
 
     first = 0, x, jnp.asarray(False), jnp.zeros_like(x), jnp.asarray(False)
     _, x, done, blur, singular = lax.while_loop(lambda carry: (carry[0] < _STEPS) & ~carry[2], step, first)
@@ -385,7 +322,7 @@ def equilibria(equation: Equation, between: Any, *, starts: int = 256) -> Array:
     order = np.flatnonzero(inside)
     kept: list[int] = []
     for i in order[np.lexsort(found.x[order].T[::-1])]:
-        if not _alike(equation, found, int(i), kept, high - low).any():
+        if not _alike(found, int(i), kept).any():
             kept.append(int(i))
     rows = found.x[kept].reshape(-1, len(low))
     loose = rows[found.singular[kept]] if kept else rows
@@ -419,7 +356,7 @@ def equilibrium_near(equation: Equation, at: Any = None) -> Array:
             f"at: no equilibrium found from {where}; give a state near one, or look with fluidcc.delay.equilibria"
         )
     places = np.flatnonzero(found.good)
-    apart = ~_alike(equation, found, int(places[0]), places, np.abs(guesses).max(axis=0))
+    apart = ~_alike(found, int(places[0]), places)
     if apart.any():
         other = int(places[np.argmax(apart)])
         one, two = found.x[places[0]], found.x[other]
@@ -443,16 +380,12 @@ def _starts(n: int) -> list[Array]:
     return alike + list(np.where(places[:, n:] < 0.5, -1.0, 1.0) * 10 ** (3 * places[:, :n] - 1))
 
 
-def _alike(equation: Equation, found: Found, i: int, others: Any, scale: Array) -> Array:
-    """Check whether a start led to the equilibrium of others (count,): each state in its own units, or by the slope."""
+def _alike(found: Found, i: int, others: Any) -> Array:
+    """Check whether a start led to the equilibrium of others (count,): each state in its own units."""
     x, y = found.x[i], found.x[others]
     away = np.abs(x - y)
-    room = _SAME * np.maximum(np.abs(x), np.abs(y)) + found.blur[i] + found.blur[others] + _VANISHED
-    alike = (away <= room).all(axis=-1)
-    rest = np.flatnonzero(~alike & (away <= _CLOSE * scale).all(axis=-1))
-    if len(rest):
-        alike[rest] = same(equation, x, y[rest])
-    return alike
+    room = _SAME * np.maximum(np.abs(x), np.abs(y)) + found.blur[i] + found.blur[others] + _TINY
+    return (away <= room).all(axis=-1)
 
 
 def _told(x: Array) -> str:
