@@ -210,6 +210,7 @@ CASES = [
         ],
     ),
     Case("user", "rivals", "Lotka 1925", lambda: states(of.RIVALS, {"M": [10.0, 100.0, 300.0]}, [0, 46])),
+    Case("user", "rivals, crossing", "Lotka 1925", lambda: crossings(of.RIVALS, "M", (10, 300), [0, 46])),
     Case("user", "switch of genes", "Gardner et al. 2000", lambda: fc.delay.equilibria(of.TOGGLE, (0, 12)).ravel()),
     Case("user", "locked phase", "many equilibria 2 pi apart", lambda: states(of.LOCKED, {"w": [0, 12, 60]}, [0])),
     Case("user", "slow state", "gains of 1e4 and 1e-4", lambda: crossings(of.SLOW, "e", (-1e-4, 2.2e-4), [0, 0])),
