@@ -44,7 +44,7 @@ def test_shares_are_parts_of_wholes_that_were_both_counted() -> None:
         ({"marked": 29.0}, "marked per sent packet, 29 of 10,000,000 are too few"),
         ({"sent": 0.0, "marked": 0.0}, "0 of 0 are too few"),
         ({"cnps": 0.0}, "CNPs per marked packet, 0 of 200,000 are too few"),
-        ({"workload": "mail"}, "workload: 'mail' is none; write web-search"),
+        ({"workload": "mail"}, "workload: 'mail' is none; write one of web-search"),
         ({"workload": "hadoop"}, "do not tell its load; give --interval"),
         ({"workload": "hadoop", "load": 0.96}, "sent 96% of their rate, 10% to 95%"),
         ({"workload": "hadoop", "load": 0.09}, "sent 9% of their rate"),
