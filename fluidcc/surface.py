@@ -76,12 +76,12 @@ def missing(own: str, name: str, homes: Iterable[str]) -> AttributeError:
 def _hint(name: str, homes: Iterable[str]) -> str:
     """Part of a message: where else a name is public, or the nearest name of the package that was asked."""
     top = sys.modules["fluidcc"]
-    lists = {"fc": top.__all__, **{f"fc.{group}": getattr(top, group).__all__ for group in GROUPS}}
+    lists = {"fc": top.__all__, **{f"fc.{group}": getattr(top, group).__all__ for group in (*GROUPS, "units")}}
     found = next((where for where, names in lists.items() if name in names), None)
     if found is not None:
         return f"; write {found}.{name}"
-    near = difflib.get_close_matches(name, homes, 1)
-    return f"; did you mean {near[0]}?" if near else ""
+    near = nearest(name, homes)
+    return f"; did you mean {near}?" if near else ""
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

@@ -21,6 +21,26 @@ from typing import Any
 
 from fluidcc.errors import InputError
 
+__all__ = [
+    "COUNT",
+    "RATE",
+    "RATIO",
+    "SIZE",
+    "TIME",
+    "Rate",
+    "Seconds",
+    "interval",
+    "parse",
+    "quantity",
+    "scale_of",
+    "show",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 RATE, SIZE, TIME, RATIO, COUNT = "bytes/s", "bytes", "s", "1", "count"
 DIMENSIONS = {RATE: "RATE", SIZE: "SIZE", TIME: "TIME", RATIO: "RATIO", COUNT: "COUNT"}
 

@@ -256,7 +256,7 @@ def load_of(load: Any) -> float:
     """
     value = quantity(load, RATIO, "load")
     if not 0 < value <= 1:
-        raise InputError(f"load: {value:g} is no share of the links' rate; write for example 0.6")
+        raise InputError(f"load: {str(load)[:20]} is no share of the links' rate; write for example 0.6")
     return value
 
 

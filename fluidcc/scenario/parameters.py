@@ -189,7 +189,10 @@ def _range_problem(value: float, spec: Spec) -> str:
         least = units.show(spec.low, spec.dimension)
         return f"is too small; it must be {'above' if spec.open_low else 'at least'} {least}"
     if value > spec.high:
-        return f"is too large; it must be at most {units.show(spec.high, spec.dimension)}"
+        most = f"is too large; it must be at most {units.show(spec.high, spec.dimension)}"
+        if spec.dimension != units.RATIO or spec.high != 1 or value != round(value):
+            return most
+        return f"{most}: write {f'{value:.0f}% or ' if value <= 100 else ''}1/{value:.0f}"
     return ""
 
 
