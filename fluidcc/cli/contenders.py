@@ -438,11 +438,11 @@ def _values(point: Mapping[str, float]) -> str:
 
 
 def words_of(trial: Trial) -> tuple[str, bool]:
-    """Say in what the recommended setting is better and worse than the present one, most first; whether in anything."""
+    """Say in what the recommended setting is worse and better than the present one, most first; whether it is worse."""
     from fluidcc.studies.tuning.trial import COUNT, RECOMMENDED
 
-    changed: dict[str, dict[str, list[tuple[str, float]]]] = {"Better": {}, "Worse": {}}
-    lost, same, known = {"Better": list[str](), "Worse": list[str]()}, 0, 0
+    changed: dict[str, dict[str, list[tuple[str, float]]]] = {"Worse": {}, "Better": {}}
+    lost, same, known = {"Worse": list[str](), "Better": list[str]()}, 0, 0
     for row in trial.rows:
         if row.unit == COUNT:
             own, there = row.own(RECOMMENDED), row.present

@@ -93,6 +93,7 @@ def command(
         trace.plot().write(plot)
     if engine == "fluid":
         _say_flow_control(request, scenario)
+    _say_below_packet(request, scenario)
     _say_beyond(trace.summary, scenario.buffer, engine)
     if json:
         output.print_json(trace.summary | output.packets_of(scenario))
@@ -120,6 +121,18 @@ def _say_flow_control(request: Request, scenario: Scenario) -> None:
     resolved = resolve(scenario)
     if given and resolved.pfc is not None and not controls_flow(resolved):
         text = f"{', '.join(given)}: without effect in the fluid, which pauses nobody here; write --engine packet"
+        warnings.warn_explicit(text, UserWarning, SOURCE, 1, module="fluidcc")
+
+
+def _say_below_packet(request: Request, scenario: Scenario) -> None:
+    """Warn of a Kmin that was typed and is below a packet, as kilobytes without their unit are."""
+    given, packet = request.values().get("kmin"), units.quantity(scenario.packet_size, units.SIZE)
+    kmin = None if given is None else units.quantity(given, units.SIZE, "kmin")
+    if kmin is not None and kmin < packet:
+        text = (
+            f"kmin: {units.show(kmin, units.SIZE)} is below a packet of {units.show(packet, units.SIZE)}; plain "
+            "numbers are bytes: write for example kmin=5KB"
+        )
         warnings.warn_explicit(text, UserWarning, SOURCE, 1, module="fluidcc")
 
 

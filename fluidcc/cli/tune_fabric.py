@@ -429,14 +429,15 @@ def _print(scheme: str, found: FabricTuning) -> None:
 
 
 def told_plateau(found: FabricTuning | Tuning) -> list[str]:
-    """Say which settings are as good as the best, and which variable does not matter."""
+    """Say which settings are as good as the best, where there are others, and which variable does not matter."""
     from fluidcc.builders.names import format_value
 
     ends = ", ".join(
         f"{name} {format_value(name, low)}" + (f" to {format_value(name, high)}" if high > low else "")
         for name, (low, high) in found.plateau.items()
     )
-    lines = [f"as good as the best, within 5 % and its error: {ends}"] if ends else []
+    others = any(high > low for low, high in found.plateau.values())
+    lines = [f"as good as the best, within 5 % and its error: {ends}"] if others else []
     return lines + ([f"hardly matters: {', '.join(found.irrelevant)}"] if found.irrelevant else [])
 
 

@@ -440,7 +440,7 @@ def after_packets(
             "give the queue room by its profile of BUFFER_QUEUE, or shorten it: " + SEARCH,
         )
     elif agrees:
-        yield Finding("ok", "packets say so too", text)
+        yield Finding("ok", "packet runs agree", text)
     else:
         yield Finding(
             "warn",

@@ -121,9 +121,9 @@ def test_the_first_sentence_says_what_is_better_and_what_worse() -> None:
     words, worse = trial.words_of(Trial({RECOMMENDED: {}}, rows, {}))
     assert worse
     assert words == (
-        "The recommended setting over the present one. Better: queue p99 with 2 flows and 8 flows x0.103 to x0.502; "
-        "goodput with web-search x2. Worse: 3 unfinished with web-search, not 0; 27 pfc_pauses with web-search, not 0; "
-        "utilisation with 2 flows x0.811. "
+        "The recommended setting over the present one. Worse: 3 unfinished with web-search, not 0; 27 pfc_pauses with "
+        "web-search, not 0; utilisation with 2 flows x0.811. "
+        "Better: queue p99 with 2 flows and 8 flows x0.103 to x0.502; goodput with web-search x2. "
         "The same, or not told apart: 2 of 6"
     )
     assert not trial.words_of(Trial({RECOMMENDED: {}}, rows[:2], {}))[1]

@@ -208,7 +208,7 @@ def test_packets_say_what_the_hybrid_says_of_the_sample(sample):
     assert packets["queue_bytes"]["p95"] == pytest.approx(hybrid["queue_bytes"]["p95"], rel=0.1)
     assert packets["pfc_pauses"] > 0  # from the start at line rate
     assert packets["drops"] == 0
-    assert severity(sample, "packets say so too") == "ok"
+    assert severity(sample, "packet runs agree") == "ok"
 
 
 @pytest.mark.usefixtures("short")

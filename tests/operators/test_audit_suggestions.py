@@ -442,7 +442,7 @@ CASES = [
         ),
         BASE.profile(green_min_threshold=100_000, green_max_threshold=2_000_000),
     ),
-    Case("packets say so too", "ok", BASE.with_packets(), BASE),
+    Case("packet runs agree", "ok", BASE.with_packets(), BASE),
     Case(
         "packets say otherwise",
         "warn",

@@ -312,7 +312,7 @@ def test_engines_are_compared_where_no_packets_decide() -> None:
     assert late(None, fluid=(0.0, 3e6)) == ["the flows settle"]
     assert late(None, engine="fluid") == ["the flows settle"]
     same = ran(1.0, 2e6, 9e6, drops=0.0, pfc_pauses=0.0)
-    assert late(same) == ["the flows settle", "packets say so too"]
+    assert late(same) == ["the flows settle", "packet runs agree"]
 
 
 def test_findings_are_counted_bad_before_warnings() -> None:

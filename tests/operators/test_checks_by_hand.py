@@ -235,7 +235,7 @@ def test_packets_have_the_last_word() -> None:
         found = ran(used, 5e3, high, drops=drops, pfc_pauses=0.0)
         return [each.what for each in after_packets([], hybrid, found, 1e3, lambda figures: [])]
 
-    agree, differ = ["packets say so too"], ["packets say otherwise"]
+    agree, differ = ["packet runs agree"], ["packets say otherwise"]
     for used, high, what in (
         (0.989, 100e3, agree), (0.911, 100e3, agree), (0.991, 100e3, differ), (0.909, 100e3, differ),
         (0.95, 160e3, agree), (0.95, 160.1e3, differ), (0.95, 60.1e3, agree), (0.95, 59.9e3, differ),

@@ -56,11 +56,11 @@ def test_a_queue_that_no_buffer_holds_is_no_figure() -> None:
         (ran(1.0, 110e3, 9e6), ran(0.9, 0.0, 50e3), ["the link is left idle", "packets say otherwise"]),
         (ran(1.0, 110e3, 9e6), ran(1.0, 5e3, 170e3), ["the queue keeps oscillating", "packets say otherwise"]),
         # They agree: the hybrid's words stay, its PAUSEs only if there are any.
-        (ran(1.0, 110e3, 150e3, above_xoff=0.1), ran(1.0, 110e3, 150e3), ["the flows settle", "packets say so too"]),
+        (ran(1.0, 110e3, 150e3, above_xoff=0.1), ran(1.0, 110e3, 150e3), ["the flows settle", "packet runs agree"]),
         (
             ran(1.0, 110e3, 150e3, above_xoff=0.1),
             ran(1.0, 110e3, 150e3, pfc_pauses=3.0),
-            ["the flows settle", "PFC pauses the senders", "packets say so too"],
+            ["the flows settle", "PFC pauses the senders", "packet runs agree"],
         ),
     ],
 )
@@ -92,9 +92,9 @@ def test_two_ways_of_a_system_are_told_apart() -> None:
     none = {"drops": 0.0, "pfc_pauses": 0.0}
     for used, high, agrees in ((0.95, 25e3, True), (1.0, 25e6, True), (0.95, 9e6, False), (0.9, 25e3, False)):
         said = [*after_packets([found], hybrid, ran(used, 0.0, high, **none), 1e3, judged)]
-        assert (whats(said)[-1] == "packets say so too") == agrees, (used, high)
+        assert (whats(said)[-1] == "packet runs agree") == agrees, (used, high)
     said = [*after_packets([found], hybrid, ran(0.97, 5e6, 9e6, ways=TWO, **none), 1e3, judged)]
-    assert whats(said) == [behaviour.TWO_WAYS, "packets say so too"]
+    assert whats(said) == [behaviour.TWO_WAYS, "packet runs agree"]
     assert "in 3 of 8 runs" in said[-1].why
 
 
@@ -242,7 +242,7 @@ def test_packets_with_a_short_queue_contradict_one_that_outgrows_the_buffer() ->
     assert whats(said)[-1] == "packets say otherwise"
     assert behaviour.OUTGROWN not in whats(said)
     paused = [*after_packets(judged(hybrid), hybrid, ran(0.95, 11e3, 25e3, drops=0.0, pfc_pauses=3.0), 1e3, judged)]
-    assert whats(paused) == [behaviour.OUTGROWN, "packets say so too"]
+    assert whats(paused) == [behaviour.OUTGROWN, "packet runs agree"]
     assert not [each for each in (*said, *paused) if "--packets 2" in each.suggest]
 
 

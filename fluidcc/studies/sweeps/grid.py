@@ -14,6 +14,7 @@ from fluidcc import units
 from fluidcc.builders.names import dimension_of, format_value
 from fluidcc.errors import InputError
 from fluidcc.results.grid import Grid
+from fluidcc.surface import nearest
 
 MOST_POINTS = 50_000_000
 
@@ -25,15 +26,17 @@ def check_takes(make_scenario: Any, names: Iterable[str]) -> None:
     ------
     InputError
     """
-    names = list(names)
+    names, known = list(names), list[str]()
     try:
-        inspect.signature(make_scenario).bind(**dict.fromkeys(names))
+        signature = inspect.signature(make_scenario)
+        known = list(signature.parameters)
+        signature.bind(**dict.fromkeys(names))
     except ValueError:  # it has no signature to look at
         return
     except TypeError as error:
-        raise InputError(
-            f"over: make_scenario cannot be called with {', '.join(names)} ({error}); name its parameters in over="
-        ) from None
+        near = next((each for name in names if name not in known and (each := nearest(name, known))), None)
+        hint = f"did you mean {near}?" if near else "name its parameters in over="
+        raise InputError(f"over: make_scenario cannot be called with {', '.join(names)} ({error}); {hint}") from None
 
 
 def grid_of(over: Mapping[str, Any]) -> Grid:

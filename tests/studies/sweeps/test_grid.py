@@ -95,3 +95,5 @@ def test_what_is_no_list_of_values(values: Any) -> None:
 def test_names_that_the_function_does_not_take(engine):
     with pytest.raises(fc.InputError, match=r"over: make_scenario cannot be called with y .*name its parameters"):
         fc.sweep(lambda x: fc.incast(2, scheme=fc.DCQCN(g=x)), over={"y": [0.1, 0.2]}, until="1ms", engine=engine)
+    with pytest.raises(fc.InputError, match="did you mean kmin"):
+        fc.sweep(lambda kmin: fc.incast(2, scheme="dcqcn"), over={"Kmin": [1e4, 2e4]}, until="1ms", engine=engine)
