@@ -187,8 +187,9 @@ def reproduce(name: str, out: str | os.PathLike[str] = "out", *, quick: bool = F
     known = homes("reproduces")
     if name not in known:
         near = nearest(name, known)
-        hint = f"did you mean {near}? " if near else ""
-        raise InputError(f"reproduce: {name[:40]!r} is no figure; {hint}--list names all")
+        hint = f"did you mean {near}? Else " if near else ""
+        names = ", ".join(sorted(known, key=_by_number))
+        raise InputError(f"reproduce: {name[:40]!r} is no figure; {hint}write list, or one of {names}")
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
