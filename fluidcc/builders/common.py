@@ -10,7 +10,7 @@ from typing import Any
 from fluidcc.contract import registry
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import PFC, RED, Flow, Link, Scenario, resolve
-from fluidcc.units import TIME, is_concrete, marked, refuse_bare_rate, whole
+from fluidcc.units import TIME, marked, refuse_bare_rate, whole
 
 MAX_FLOW_CLASSES = 4096
 ROW = ("start", "size", "after", "after_what")  # fields of a flow in a row, after its hosts
@@ -100,9 +100,7 @@ def _node(host: Any) -> int | None:
 
 def flow_count(flows: Any, least: int) -> int:
     """A number of flow classes."""
-    # With too few, nobody asks for more.
-    few = is_concrete(flows) and flows < least
-    hint = "" if few else "; more identical flows, or a swept number of them, go in multiplicity="
+    hint = "; more identical flows, or a swept number of them, go in multiplicity="
     return whole(flows, least, MAX_FLOW_CLASSES, "flows", hint)
 
 
