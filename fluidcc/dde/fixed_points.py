@@ -30,7 +30,6 @@ _SOLVES = 1e-6  # of the residual: more is left where a step does not lead to an
 _OTHERS = 1e-4  # of other states, in units that make them comparable
 _RANK = 1e-12  # of the scaled slope's largest singular value: what is below does not steer
 _SCALINGS = 8
-_TINY = 1e-280  # a state that falls towards 0 ends below that
 _HELPS = 0.3  # of the residual: a step leaves less, unless rounding is all of it
 _SHORT = 1e-12  # of what a state began with: a step that rounding may be all of
 _HALF = 0.5  # change of the slope over a step, relative
@@ -190,7 +189,7 @@ def _followed(kernels: Kernels, x: Any, end: Any, begin: Any) -> tuple[Any, Any,
 
 
 def _nearby(one: Any, other: Any, share: float, blur: Any) -> Any:
-    return (jnp.abs(one - other) <= share * jnp.maximum(jnp.abs(one), jnp.abs(other)) + 2 * blur + _TINY).all()
+    return (jnp.abs(one - other) <= share * jnp.maximum(jnp.abs(one), jnp.abs(other)) + 2 * blur).all()
 
 
 def _batched(solve: Any, *columns: Array) -> list[Array]:
@@ -281,7 +280,6 @@ def _newton(kernels: Kernels, x: Any, vector: Any, scale: Any) -> tuple[Any, Any
 
     first = 0, x, jnp.asarray(False), jnp.zeros_like(x), jnp.asarray(False)
     _, x, done, blur, singular = lax.while_loop(lambda carry: (carry[0] < _STEPS) & ~carry[2], step, first)
-    x = jnp.where(jnp.abs(x) < _TINY, 0.0, x)
     return x, done & jnp.isfinite(x).all(), blur, singular
 
 
@@ -384,7 +382,7 @@ def _alike(found: Found, i: int, others: Any) -> Array:
     """Check whether a start led to the equilibrium of others (count,): each state in its own units."""
     x, y = found.x[i], found.x[others]
     away = np.abs(x - y)
-    room = _SAME * np.maximum(np.abs(x), np.abs(y)) + found.blur[i] + found.blur[others] + _TINY
+    room = _SAME * np.maximum(np.abs(x), np.abs(y)) + found.blur[i] + found.blur[others]
     return (away <= room).all(axis=-1)
 
 
