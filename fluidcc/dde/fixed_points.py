@@ -36,7 +36,6 @@ _HALF = 0.5  # change of the slope over a step, relative
 _FIRST, _LEAST = 0.125, 2.0**-20  # steps on the way from one set of parameters to another, of its length
 _ABRUPT = 2.0**-17  # a step within which the slope may change as it likes: branches that cross, kinks
 _ATTEMPTS = 10_000
-_ALONG = np.array([0.25, 0.5, 0.75, 1.0])  # of a step: where the slope is looked at
 _BACK = 1e-6  # relative: how near to where it came from the way back must lead
 _MOST = 2**20  # starts
 _SAME = 1e-7  # relative to each state: nearer than that two are one
@@ -89,10 +88,9 @@ def _with_zeros(kernels: Kernels, x: Any, vector: Any, scale: Any) -> Any:
 def followed(equation: Equation, x: Array, vectors: Array) -> tuple[Array, Array, Array]:
     """The equilibrium (n,) of the equation's own parameters, followed to others (batch, m) on straight ways.
 
-    Each step begins where the tangent leads. It counts if the slope hardly changes along it, so that there
-    is one equilibrium to be found (Kantorovich), and if Newton's method leads from there back to where it came from.
-    Else the step is halved. One that has others next to it all along (`Found.singular`) counts while it stays where it
-    is: nothing tells which of them it would be elsewhere.
+    Each step begins where the tangent leads. It counts if the slope is much the same there (Kantorovich), and if
+    Newton's method leads from its end back to where it came from. Else the step is halved. One that has others next to
+    it all along (`Found.singular`) counts while it stays where it is: nothing tells which of them it would be elsewhere.
 
     Returns
     -------
@@ -122,17 +120,6 @@ class _Way(NamedTuple):
 def _followed(kernels: Kernels, x: Any, end: Any, begin: Any) -> tuple[Any, Any, Any]:
     direction = end - begin
 
-    def is_steady(now: _Way, step: Any, inverse: Any, tangent: Any) -> Any:
-        """Check whether the slope is steady along the tangent."""
-        vectors = begin + (now.share + _ALONG * step)[:, None] * direction
-        ahead = now.x + (_ALONG * step)[:, None] * tangent
-        slopes = jax.vmap(jax.jacfwd(kernels.still))
-        own = slopes(now.x[None], vectors[:1] - _ALONG[0] * step * direction)[0]
-
-        change = inverse @ (slopes(ahead, vectors) - own)
-        changed = jnp.abs(change * now.units / now.units[:, None]).sum(axis=-1).max()
-        return changed <= _HALF
-
     def attempt(now: _Way) -> _Way:
         share = jnp.minimum(now.share + now.step, 1.0)
         step = share - now.share
@@ -148,7 +135,9 @@ def _followed(kernels: Kernels, x: Any, end: Any, begin: Any) -> tuple[Any, Any,
         ahead = now.x + step * tangent
         scale = jnp.maximum(now.scale, jnp.abs(ahead))
 
-        steady = is_steady(now, step, at.inverse, tangent)
+        slope_there = jax.jacfwd(lambda x: kernels.still(x, after))(ahead)
+        changes = jnp.abs(at.inverse @ (slope_there - at.by_x) * now.units / now.units[:, None])
+        steady = changes.sum(axis=-1).max() <= _HALF
 
         def there_and_back(x: Any, vector: Any) -> Any:
             found = _newton(kernels, x, vector, scale)
