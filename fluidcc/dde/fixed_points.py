@@ -90,7 +90,7 @@ def followed(equation: Equation, x: Array, vectors: Array) -> tuple[Array, Array
 
     Each step begins where the tangent leads. It counts if the slope is much the same there (Kantorovich), and if
     Newton's method leads from its end back to where it came from. Else the step is halved. One that has others next to
-    it all along (`Found.singular`) counts while it stays where it is: nothing tells which of them it would be elsewhere.
+    it all along (`Found.singular`) counts while it stays where it is: which of them it would be elsewhere is unknown.
 
     Returns
     -------
