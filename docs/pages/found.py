@@ -1,4 +1,4 @@
-"""What we found: every claim with its verdict, as `fluidcc verify` gave it, and an erratum for each paper."""
+"""Pages of findings: every claim with its verdict, as `fluidcc verify` gave it, and an erratum for each paper."""
 
 from __future__ import annotations
 

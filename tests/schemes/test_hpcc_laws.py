@@ -168,7 +168,7 @@ def test_an_ack_is_that_of_packets(switches: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("variant", ["paper", "hpcc-sim"])
 def test_every_link_begins_full_and_at_line_rate(variant: str) -> None:
-    """As the simulator's `hopState[i].u = 1` and `Rc = m_max_rate`. Catches a U of 0 or 2, which the EWMA remembers."""
+    """Compare with the simulator's `hopState[i].u = 1` and `Rc = m_max_rate`. Catches a U of 0 or 2 at the start."""
     p = bound(fc.HPCC(variant=variant), base_rtt=T, initial_window=LINE * T)
     flow = SimpleNamespace(rate=LINE, line_rate=LINE, payload=PAYLOAD, overhead=0)
     me = record(packet, U_link=[0.0] * 8, Wc_link=[0.0] * 8, W_link=[0.0] * 8, stage_link=[0] * 8)
